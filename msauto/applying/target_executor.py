@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Final, TypeVar
 
 from msgspec import Struct, structs
@@ -217,10 +218,8 @@ class TargetExecutor:
         must_ask = is_old or deletes or is_resent or guarded or may_show_late
         if target.kind == "database" or not must_ask:
             return None
-        effects: list[Effect] = []
         first = 0 if guarded else index
-        for effects_of_request in target.effects[first:]:
-            effects += effects_of_request
+        effects = [*chain.from_iterable(target.effects[first:])]
         if index > 0 and not follows_rename and not verification.can_see(effects):
             return None
         try:

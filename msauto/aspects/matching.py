@@ -84,7 +84,13 @@ def match(
     A task that removes or changes one of several live items at its place is refused: it may mean any of them. What is
     there alone, wholly as desired, is the desired one, also under a key that a task removes: it may be given again.
     """
-    present = [item for item in items if item.present]
+    present: list[ListItem] = []
+    absent: list[ListItem] = []
+    for item in items:
+        if item.present:
+            present.append(item)
+        else:
+            absent.append(item)
     explicit = {item.key for item in items}
     if not live:
         return Matching(live, [(item, None) for item in present], explicit)
@@ -92,7 +98,6 @@ def match(
     for key, value in live.items():
         for handle in handles_of(value):
             by_handle[handle][key] = value
-    absent = [item for item in items if not item.present]
     removed_keys: dict[str | None, bool] = {}
     for item in absent:
         named_live = live.get(item.key or "")
@@ -173,10 +178,7 @@ def _pair(
                 continue
             if fit.is_removed and (fit.missed or rank):
                 continue
-            others: list[str] = []
-            for other in candidates[index]:
-                if other != key and other not in claimed_keys and other not in removed_keys:
-                    others.append(other)
+            others = candidates[index].keys() - {key, *claimed_keys, *removed_keys}
             if others and rank == 0 and (fit.missed or removed_keys.get(key)):
                 raise _refuse_several(present[index], [key, *others], prefix)
             paired[index] = key

@@ -546,7 +546,6 @@ def _unexpected_colon(lines: Sequence[str], column: int) -> tuple[str, str]:
 def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> tuple[str, str]:
     """Translate an error of PyYAML in the last line; returns message and remedy."""
     problem, context = error.problem or "", error.context or ""
-    line = lines[-1]
     here = "\n".join(lines[-2:])
     odd = re.search(rf"(?:^\s*|[:-])([{_ODD_SPACES}])", here, re.MULTILINE)
     if odd:
@@ -554,7 +553,7 @@ def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> 
             f"a space here, or in the line before, is not a plain one: {_called(odd[1])}",
             "write a plain space",
         )
-    if "\\t" in problem or line.lstrip(" ").startswith("\t"):
+    if "\\t" in problem or lines[-1].lstrip(" ").startswith("\t"):
         return "a tab cannot indent YAML", "use spaces"
     if "mapping values are not allowed" in problem:
         return _unexpected_colon(lines, column)
@@ -563,7 +562,7 @@ def _explain(error: yaml.MarkedYAMLError, lines: Sequence[str], column: int) -> 
         return why, "quote the text that has the colon"
     if "could not find expected ':'" in problem and error.context_mark:
         return f"line {error.context_mark.line + 1} has no colon", _KEY_FORM
-    if any(sign in problem for sign in ("'%'", "'@'", "'`'")):
+    if re.search("'[%@`]'", problem):
         return "a text cannot start with this character", "quote it"
     if "unexpected end of stream" in problem or "quoted scalar" in context:
         return "the closing quote is missing", "add it"

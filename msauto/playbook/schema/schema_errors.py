@@ -400,12 +400,14 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
         return f"no space follows '{key}:'", f"write {key}: {value}"
     # Ansible names a module with its collection: ansible.builtin.debug.
     plain = name.rpartition(".")[2]
-    if hint := model.hints.get(name) or model.hints.get(plain):
+    if hint := model.hints.get(name, model.hints.get(plain)):
         return hint
-    if plain != name and plain in keys:
-        return f"unknown module or key {name!r}", f"write {plain}: modules have no collection here"
-    if plain != name and issubclass(model, HandlerArgs | TaskArgs):
-        return f"{name} is not supported", KEEP_IN_ANSIBLE
+    if plain != name:
+        if plain in keys:
+            remedy = f"write {plain}: modules have no collection here"
+            return f"unknown module or key {name!r}", remedy
+        if issubclass(model, HandlerArgs | TaskArgs):
+            return f"{name} is not supported", KEEP_IN_ANSIBLE
     below: list[str] = []
     for key, field in keys.items():
         if any(name in fields_of(inner) for inner in _models_in(field)):
@@ -414,7 +416,7 @@ def _unknown(name: str, model: type[Model]) -> tuple[str, str]:
         return f"unknown key {name!r}", f"write it below {' or '.join(below)}"
     of_tasks = fields_of(TaskArgs)
     is_module = any(model in _models_in(of_tasks[module]) for module in MODULES)
-    if is_module and name in of_tasks and name not in MODULES:
+    if is_module and name in of_tasks.keys() - MODULES:
         return f"{name} is a key of the task", f"write {name} beside its module, not below it"
     if issubclass(model, HandlerArgs | TaskArgs):
         available = f"available modules: {', '.join(MODULES)}"
