@@ -114,7 +114,8 @@ class BatchSignals:
         self.requested = True
         self._noted.put(number)
         if self.react is not None:
-            self.react()
+            with suppress(RuntimeError):  # the job has just ended, and its loop is closed
+                self.react()
 
 
 class JobAttempt(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -101,3 +102,13 @@ def test_a_hang_up_after_another_signal_is_nothing_new() -> None:
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGTERM)
     assert len(calls) == 2
+
+
+def test_a_signal_after_the_loop_of_a_job_has_closed_is_noted() -> None:
+    loop = asyncio.new_event_loop()
+    signals = BatchSignals()
+    signals.react = partial(loop.call_soon_threadsafe, int)
+    loop.close()
+    with signals.noted():
+        signal.raise_signal(signal.SIGTERM)
+    assert signals.requested
