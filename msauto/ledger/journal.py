@@ -346,10 +346,11 @@ _RECALL_DATABASE = """
     SELECT kind, name, link_id, create_time, item, value FROM memory WHERE server = ? AND database = ? LIMIT ?"""
 _CLIPS = f"SELECT {_CLIP_KEY}, title, sighting, run, seen FROM clip WHERE server = ?"  # noqa: S608
 _CLIPS_OF_DATABASE = f"{_CLIPS} AND database = ?"
-# SQLite would read all clips of the database for the plain condition.
+# For the plain condition, SQLite would read all clips of the database; for a subquery, PostgreSQL would.
 _CLIPS_TITLED = f"""
-    SELECT {_CLIP_KEY}, title, sighting, run, seen FROM clip WHERE ({_CLIP_KEY})
-    IN (SELECT {_CLIP_KEY} FROM clip WHERE server = ? AND database = ? AND title = ?)"""  # noqa: S608
+    SELECT {_CLIP_KEY}, clip.title, sighting, run, seen
+    FROM (SELECT {_CLIP_KEY}, title FROM clip WHERE server = ? AND database = ? AND title = ?) AS titled
+    JOIN clip USING ({_CLIP_KEY})"""  # noqa: S608
 _MOST_KEYS = 1000  # of targets that are used again soon; others are looked up again
 _FEW = 32  # targets of a database that are read one by one
 _MOST = 100_000  # rows of a database that are read at once

@@ -617,5 +617,5 @@ def test_a_clip_is_found_by_its_title_without_reading_all_clips_of_its_database(
         steps = [row[3] for row in connection.execute(query, ("server", "database", "title"))]
     searches = [step for step in steps if step.startswith("SEARCH")]
     assert len(searches) == 2
-    assert "clip_title (server=? AND database=? AND title=?)" in searches[1]
-    assert "create_time=?" in searches[0]
+    assert "clip_title (server=? AND database=? AND title=?)" in searches[0]
+    assert "create_time=?" in searches[1]
