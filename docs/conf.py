@@ -167,6 +167,18 @@ def _name_aliases(*details: str | None) -> tuple[str | None, ...]:
     )
 
 
+def _list_attributes(
+    _: Sphinx, _kind: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Show the attributes that a docstring describes as a list, not as one paragraph."""
+    if "Attributes:" in lines:
+        start = lines.index("Attributes:") + 1
+        items = "\n".join(lines[start:])
+        items = re.sub(r"^    (\w+): ", r"- ``\1``: ", items, flags=re.MULTILINE)
+        items = re.sub(r"^ {8}", "  ", items, flags=re.MULTILINE)
+        lines[start:] = ["", *items.split("\n")]
+
+
 def setup(app: Sphinx) -> None:
     """Register what Sphinx calls while it reads the pages."""
     app.add_lexer("csv", TextLexer)
@@ -175,3 +187,4 @@ def setup(app: Sphinx) -> None:
     app.connect("html-page-context", _keep_text)
     app.connect("build-finished", _write_excerpts)
     app.connect("autodoc-process-signature", _name_aliases)
+    app.connect("autodoc-process-docstring", _list_attributes)

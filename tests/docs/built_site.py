@@ -41,8 +41,11 @@ def problems(build: Path) -> Iterator[str]:
     yield from (f"{name} is missing" for name in NEEDED if not (build / name).is_file())
     for path in sorted(build.glob("html/**/*")):
         if path.suffix in {".html", ".css", ".svg"}:
-            for address in outside_requests(path.read_text(encoding="utf-8")):
+            text = path.read_text(encoding="utf-8")
+            for address in outside_requests(text):
                 yield f"{path.relative_to(build)}: loads {address}"
+            if "<dt>Attributes:" in text:
+                yield f"{path.relative_to(build)}: attributes in one paragraph, not in a list"
 
 
 if __name__ == "__main__":
