@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
@@ -174,14 +174,7 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
 def _check(name: str, value: object, remedy: str) -> None:
     option = OPTIONS[name]
     kind = KINDS[option.kind]
-    is_right = isinstance(value, kind.classes) and kind.accepts(value)
-    if (
-        kind.items
-        and isinstance(value, Collection)
-        and not isinstance(value, Mapping | bytes | str)
-    ):
-        is_right = all(isinstance(item, kind.items) and kind.accepts(item) for item in value)
-    if not is_right:
+    if not _fits(value, kind):
         shown = f"of type {type(value).__name__}"
         if not value or isinstance(value, int | float):
             shown = repr(value)
@@ -192,9 +185,20 @@ def _check(name: str, value: object, remedy: str) -> None:
         raise MsautoError(f"{name} is empty and selects nothing", remedy=remedy)
 
 
+def _fits(value: object, kind: KindOfValue) -> bool:
+    """Return whether a value is one of a kind, or a list of such."""
+    if isinstance(value, kind.classes):
+        return kind.accepts(value)
+    if not isinstance(value, Collection) or isinstance(value, Mapping | bytes) or not kind.items:
+        return False
+    return all(isinstance(item, kind.items) and kind.accepts(item) for item in value)
+
+
 def _are_playbooks(value: Any) -> bool:
     if isinstance(value, _SOURCE):
         return bool(str(value))
+    if isinstance(value, bytes):
+        return False
     if any(isinstance(play, Mapping) for play in value):
         return True  # data has its own messages, with places
     return all(isinstance(file, str | os.PathLike) and str(file) for file in value)
@@ -236,7 +240,7 @@ _SOURCE: Final = (str, os.PathLike, Mapping)
 KINDS: Final[Mapping[str, KindOfValue]] = {
     "playbooks": KindOfValue(
         "the path of a file, or a list of paths or of plays",
-        (*_SOURCE, Sequence, Set),
+        (*_SOURCE, Collection),
         _are_playbooks,
     ),
     "sources": KindOfValue(

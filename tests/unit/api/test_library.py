@@ -296,7 +296,8 @@ def test_nothing_to_load_and_wrong_keywords_are_errors(inventory: dict[str, Any]
     [
         ("load", {"inventory": 3}), ("load", {"inventory": [None]}), ("load", {"inventory": iter(())}),
         ("load", {"playbooks": None}), ("load", {"playbooks": [3]}), ("load", {"playbooks": b"news.yml"}),
-        ("load", {"server": 3}), ("load", {"extra_vars": [3]}), ("load", {"limit": ["studio-a"]}),
+        ("load", {"playbooks": b""}), ("load", {"server": 3}), ("load", {"extra_vars": [3]}),
+        ("load", {"limit": ["studio-a"]}),
         ("load", {"tags": None}), ("load", {"skip_tags": [3]}), ("load", {"target": 3}), ("load", {"target": []}),
         ("load", {"tags": ()}), ("load", {"keep_going": "no"}), ("load", {"forget_pending": 1}), ("load", {"forks": 0}),
         ("load", {"forks": "3"}), ("load", {"config": 3}), ("load", {"state_dir": ""}), ("load", {"on": ""}),
