@@ -578,13 +578,17 @@ def _build_server(
     flag = ""
     if node.document.file == "--server":
         flag = f" --server {args.url}"
+    auth = Auth()
+    if args.auth:
+        auth = _auth(args.auth, name, node.child("auth"), scope.surroundings)
+    tls = Tls()
+    if args.tls:
+        tls = _tls(args.tls, node.child("tls"))
     return ServerSpec(
         name=name,
         flag=flag,
-        auth=_auth(args.auth, name, node.child("auth"), scope.surroundings)
-        if args.auth
-        else Auth(),
-        tls=_tls(args.tls, node.child("tls")) if args.tls else Tls(),
+        auth=auth,
+        tls=tls,
         timeouts=Timeouts(**plain.pop("timeouts", {})),
         frame_rates=args.frame_rate or (),
         dialect=Dialect(**plain.pop("dialect", {})),
