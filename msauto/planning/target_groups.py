@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from msauto.aspects.plan_builder import refuse
 from msauto.circuit_breaker import cause_of
-from msauto.concurrency import concurrent_map, in_turns
+from msauto.concurrency import concurrent_list, concurrent_map, in_turns
 from msauto.errors import MsautoError, described
 from msauto.model import requests
 from msauto.model.desired import (
@@ -165,14 +165,19 @@ class Grouping(Struct, frozen=True):
         """Return the groups in the order of the playbooks."""
         if not intents:
             return []
+        without_title = [intent for intent in intents if not isinstance(intent.ref, TitleRef)]
+        found = iter(await concurrent_list(self._members_of, without_title, limit=self.forks))
         members: list[_KeyedMember] = []
-        async for keyed_members in concurrent_map(self._members_of, intents, limit=self.forks):
-            members.extend(keyed_members)
+        formers: list[tuple[str, str]] = []
+        async for intent in in_turns(intents):
+            ref = intent.ref
+            if isinstance(ref, TitleRef):
+                members.append((named_by(ref), None, IntentGroupMember(intent, ref.title)))
+                formers += [(ref.database, former) for former in ref.was]
+            else:
+                members += next(found)
         titles = [(key[1], key[2]) for key, group, _ in members if group is None]
-        for intent in intents:
-            if isinstance(intent.ref, TitleRef):
-                titles += [(intent.ref.database, former) for former in intent.ref.was]
-        keys = await TitleKeys.of(self.reader, titles)
+        keys = await TitleKeys.of(self.reader, titles + formers)
         renames = Renames(intents, keys)
         groups: dict[_Key, IntentGroup] = {}
         async for key, group, member in in_turns(members):
@@ -192,27 +197,12 @@ class Grouping(Struct, frozen=True):
         return list(groups.values())
 
     async def _members_of(self, intent: Intent) -> Iterable[_KeyedMember]:
-        """Return the members of an intent, to be merged with those of the same key."""
+        """Return the members of an intent without a title, to be merged with those of the same key."""
         ref = intent.ref
-        if isinstance(ref, TitleRef):
-            return [
-                (("asset", ref.database, ref.title), None, IntentGroupMember(intent, ref.title))
-            ]
+        group = IntentGroup(*named_by(ref))
         member = IntentGroupMember(intent)
-        if isinstance(ref, ChannelRef):
-            return [
-                (("rss_channel", ref.channel), IntentGroup("rss_channel", "", ref.channel), member)
-            ]
-        if isinstance(ref, DatabaseRef):
-            return [
-                (
-                    ("database", ref.database),
-                    IntentGroup("database", ref.database, ref.database),
-                    member,
-                )
-            ]
-        _, _, name = named_by(ref)
-        group = IntentGroup("asset", ref.database, name)
+        if not isinstance(ref, SelectRef | IdRef):
+            return [((group.kind, group.name), group, member)]
         try:
             if isinstance(ref, SelectRef):
                 return await self._select(intent, ref)
@@ -222,7 +212,7 @@ class Grouping(Struct, frozen=True):
             group.by_id = AnswerById(address, asset)
         except Exception as error:  # noqa: BLE001 - it is that of one task, and of no other one
             group.error = described(error)
-            return [(("error", ref.database, name, str(intent.source.place)), group, member)]
+            return [(("error", ref.database, group.name, str(intent.source.place)), group, member)]
         return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
 
     async def _select(self, intent: Intent, ref: SelectRef) -> list[_KeyedMember]:
