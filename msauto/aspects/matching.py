@@ -178,12 +178,21 @@ def _pair(
                 continue
             if fit.is_removed and (fit.missed or rank):
                 continue
-            others = candidates[index].keys() - {key, *claimed_keys, *removed_keys}
+            others = _unnamed(candidates[index], (claimed_keys, removed_keys, {key}))
             if others and rank == 0 and (fit.missed or removed_keys.get(key)):
                 raise _refuse_several(present[index], [key, *others], prefix)
             paired[index] = key
             claimed_keys.add(key)
     return paired
+
+
+def _unnamed(live: Items, named: Iterable[Collection[str | None]]) -> list[str]:
+    """Return the keys that are not named. The named keys are not gone through: there may be very many."""
+    keys: list[str] = []
+    for key in live:
+        if not any(key in keys_named for keys_named in named):
+            keys.append(key)
+    return keys
 
 
 class _Fit(NamedTuple):
