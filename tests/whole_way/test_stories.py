@@ -191,7 +191,9 @@ class _Steps:
         self._tasks = [_task(each) for each in given]
         self._stage.sim.clear_log()
         options = _options(said)
-        self._chosen = {name: options.pop(name) for name in ("tags", "limit") if name in options}
+        self._chosen = {}
+        for name in options.keys() & {"tags", "limit"}:
+            self._chosen[name] = options.pop(name)
         self._resolved = self._stage.resolved(*self._tasks, **self._chosen)
         self._plan = self._stage.plan_of(self._resolved, **options)
         if "reads" in said:
