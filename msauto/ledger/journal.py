@@ -110,11 +110,11 @@ class LedgerJournal:
         return name
 
     def _hold_next(self) -> Lock:
-        """Hold the lock of the next run; its name becomes one that no other run has, nor gets meanwhile."""
+        """Hold the lock of the next run; its name becomes one that nothing recorded has, nor gets meanwhile."""
         while True:
             lock = self._locks.run(self.next_run)
             if lock.try_hold(this_process(self.next_run, format_time(self._now()))):
-                if not self._store.read("SELECT 1 FROM run WHERE name = ?", (self.next_run,)):
+                if not self._store.read("SELECT 1 FROM entered WHERE name = ?", (self.next_run,)):
                     return lock
                 lock.release()
             self.next_run = new_run_name(self._now())

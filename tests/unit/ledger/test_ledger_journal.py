@@ -256,8 +256,8 @@ def test_the_order_is_that_of_the_ledger_whatever_the_clocks_show(place: Path | 
         assert {name for (name,) in kept} == {*names_of(ledger.attempts())}
 
 
-def test_attempts_of_one_name_are_all_recorded(place: Path | str) -> None:
-    """Names end with four random digits: now and then, two attempts of one second get the same."""
+def test_runs_and_attempts_of_one_name_are_all_recorded(place: Path | str) -> None:
+    """Names end with four random digits: now and then, two of one second get the same."""
     time = format_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
     with Ledger.open(place) as ledger:
         first = ledger.journal.start(plan(), [])
@@ -267,6 +267,9 @@ def test_attempts_of_one_name_are_all_recorded(place: Path | str) -> None:
         attempts = ledger.attempts()
         assert [attempt.reason for attempt in attempts] == ["stale plan", "no consent", ""]
         assert len(set(names_of(attempts))) == 3
+        ledger.record(RunSummary(ledger.journal.next_run, time, time, "refused", (), {}))
+        ledger.journal.start(plan(), [])
+        assert len(set(names_of(ledger.attempts()))) == 5
 
 
 def test_a_target_outside_the_plan_is_added(place: Path | str) -> None:
