@@ -479,10 +479,10 @@ class TargetExecutor:
             context.clock.monotonic() - self._began,
             verified.notes,
         )
+        self.result = structs.replace(result, left={})  # for the ledger alone
         self._memory.target_finished(results)
         if self._started:
             context.commits.note(partial(context.journal.finished, context.run, result))
-        self.result = structs.replace(result, left={})  # the ledger has it
         context.notify(events.TargetFinished(self.result))
 
 
