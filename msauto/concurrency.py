@@ -10,10 +10,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from msgspec import Struct
 
 if TYPE_CHECKING:
     import asyncio
@@ -48,8 +45,10 @@ def stop_signals() -> list[signal.Signals]:
 class SystemClock:
     """The real clock."""
 
-    now = staticmethod(partial(datetime.now, UTC))
-    """The time of day, in UTC."""
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
     monotonic = staticmethod(time.monotonic)
 
     async def sleep(self, seconds: float) -> None:
@@ -128,11 +127,12 @@ async def in_turns(items: Iterable[T]) -> AsyncIterator[T]:
             await asyncio.sleep(0)
 
 
-class ConcurrencySlot(Struct):
+class ConcurrencySlot:
     """One of a limited number of slots; a task that waits for long may leave its slot and enter again."""
 
-    slots: asyncio.Semaphore
-    is_held: bool = True
+    def __init__(self, slots: asyncio.Semaphore) -> None:
+        self.slots = slots
+        self.is_held = True
 
     def leave(self) -> None:
         """Give the slot to another task."""

@@ -35,6 +35,7 @@ _CHANGED = """
     WHERE u.name = ? AND r.outcome = 'changed' ORDER BY t.position"""
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
+_now = SystemClock().now
 
 
 class Ledger:
@@ -58,7 +59,7 @@ class Ledger:
         place: LedgerPlace | str,
         *,
         readonly: bool = False,
-        now: Callable[[], datetime] = SystemClock.now,
+        now: Callable[[], datetime] = _now,
     ) -> Ledger:
         """Open the ledger of a folder, or a shared one by its URL; ``now`` returns the time in UTC.
 
