@@ -246,32 +246,37 @@ def _came_of(job: JobResult) -> str:
 def _differing(job: JobResult) -> Iterator[str]:
     """Yield what differs, would change, or was changed by others: equal ones in one line."""
     targets, verb = job.outside, ""
+    note_of: Callable[[DifferingTarget], str] = _by_others
     if job.would_change:
-        targets = job.would_change
+        targets, note_of = job.would_change, _no_note
     elif job.drift:
-        targets, verb = job.reported_drift, "differ"
-    alike = defaultdict[tuple[str, str], list[DifferingTarget]](list)
+        targets, note_of, verb = job.reported_drift, _since, " differ"
+    alike = defaultdict[tuple[str, str], list[PlacedName]](list)
     for target in targets:
-        note = ""
+        alike[note_of(target), ", ".join(target.changes)].append(placed_name(target))
+    rows = []
+    for (note, changes), placed_names in alike.items():
+        for names in named_targets(placed_names):
+            rows.append((names, note, changes))
+    for names, note, changes in rows[:_DRIFTING]:
+        place = "/".join(filter(None, (names_of_servers(names.servers), names.database)))
+        shown = names._replace(place="").listed()
         if verb:
-            note = _since(target)
-        elif not job.would_change:
-            by = f" by {', '.join(target.by)}" if target.by else ""
-            note = f" changed outside{by}"
-        alike[note, ", ".join(target.changes)].append(target)
-    groups = []
-    for (note, changes), differing in alike.items():
-        for named in named_targets(map(placed_name, differing)):
-            groups.append((named, note, changes))
-    for named, note, changes in groups[:_DRIFTING]:
-        place = "/".join(filter(None, (names_of_servers(named.servers), named.database)))
-        names = named._replace(place="").listed()
-        if verb:
-            names += f" {verb}s" if named.names == 1 else f" {verb}"
-        yield f"{place}: {names}{note}: {changes}"
-    more = sum(named.size for named, _, _ in groups[_DRIFTING:])
+            shown += f"{verb}s" if names.names == 1 else verb
+        yield f"{place}: {shown}{note}: {changes}"
+    more = sum(names.size for names, _, _ in rows[_DRIFTING:])
     if more:
         yield f"{plural(more, 'more target')}; see its plan above, or --format json"
+
+
+def _no_note(_: DifferingTarget) -> str:
+    return ""
+
+
+def _by_others(target: DifferingTarget) -> str:
+    """Return that others changed a target, and who."""
+    by = f" by {', '.join(target.by)}" if target.by else ""
+    return f" changed outside{by}"
 
 
 def _since(target: DifferingTarget) -> str:
@@ -293,20 +298,28 @@ def _notes(result: BatchResult) -> Iterator[str]:
     for sent in result.deliveries:
         if sent.error:
             yield f"{sent.kind} {sent.to}: not delivered: {sent.error}"
+    yield from _next_commands(result)
+
+
+def _next_commands(result: BatchResult) -> Iterator[str]:
+    """Yield the commands that show details, and that run again what is not done."""
     state = f" --state-dir {shlex.quote(result.state_dir)}" if result.state_dir else ""
-    commands: list[str] = []
+    details = []
     for job in result.jobs:
         if job.outside or not job.done:
-            commands += [f"msauto history {run}{state}" for run in job.runs]
-    if commands:
-        yield f"→ for details: {', '.join(commands)}"
+            details += [f"msauto history {run}{state}" for run in job.runs]
+    if details:
+        yield f"→ for details: {', '.join(details)}"
     is_done = not result.code and all(job.done for job in result.jobs)
-    if not is_done and not result.check:  # a check is not recorded
-        is_begun = not (result.reason and result.outcome == "failed")  # else it may not be recorded
-        which = " --failed" if is_begun else ""
-        now = " --now" if result.window else ""
-        command = f"msauto batch run {shlex.quote(result.file)}{which}{now}{state}"
-        yield f"→ to run these jobs again: {command}"
+    if is_done or result.check:  # a check is not recorded
+        return
+    command = f"msauto batch run {shlex.quote(result.file)}"
+    may_be_unrecorded = result.reason and result.outcome == "failed"
+    if not may_be_unrecorded:
+        command += " --failed"
+    if result.window:
+        command += " --now"
+    yield f"→ to run these jobs again: {command}{state}"
 
 
 # The week -------------------------------------------------------------------------------------------------------------
@@ -345,33 +358,40 @@ def week_of(
 
 def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, str]]:
     """Yield what became of the targets of a job: the word, and their names."""
-    found: dict[str, dict[PlacedName, None]] = {}
-    lost: dict[str, dict[tuple[str, str], dict[str, None]]] = {}
-    unnamed = Counter[str]()
-    reasons: dict[str, None] = {}
-    for result in results:
-        word = "removed"
-        if result.outcome == "refused":
-            word = "refused"
-            if not result.losses:
-                reasons[visible(result.reason)] = None
-        for loss in result.losses:
-            titles = lost.setdefault(word, {}).setdefault((loss.what, loss.about), {})
-            titles |= dict.fromkeys(loss.names)
-        for word, name in _names_of(result, ledger):
-            found.setdefault(word, {})[name] = None
-        unnamed_of_night = Counter[str]()
-        for cause in result.causes:
-            unnamed_of_night[cause.outcome] += cause.count - len(cause.names)
-        unnamed |= unnamed_of_night  # the same targets may fail each night
-    for reason in reasons:
+    refused = [result for result in results if result.outcome == "refused"]
+    others = [result for result in results if result.outcome != "refused"]
+    reasons = [visible(result.reason) for result in refused if not result.losses]
+    for reason in dict.fromkeys(reasons):
         yield "refused", reason
-    for word, names in found.items():
+    names_of: dict[str, dict[PlacedName, None]] = {}
+    unnamed = Counter[str]()
+    for result in results:
+        for word, name in _names_of(result, ledger):
+            names_of.setdefault(word, {})[name] = None
+        unnamed |= _unnamed(result)  # the same targets may fail each night
+    for word, names in names_of.items():
         yield word, bounded_names(named_targets(names), _MOST_OF_WEEK, unnamed[word])
-    for word, titles_of in lost.items():
-        losses = [Loss(what, tuple(titles), about) for (what, about), titles in titles_of.items()]
-        for line in loss_lines(losses, _MOST_OF_WEEK):
+    for word, nights in (("refused", refused), ("removed", others)):
+        for line in loss_lines(_united_losses(nights), _MOST_OF_WEEK):
             yield word, line
+
+
+def _unnamed(result: JobResult) -> Counter[str]:
+    """Return of how many targets the result has no name, by what became of them."""
+    unnamed = Counter[str]()
+    for cause in result.causes:
+        unnamed[cause.outcome] += cause.count - len(cause.names)
+    return unnamed
+
+
+def _united_losses(results: Iterable[JobResult]) -> list[Loss]:
+    """Return the losses of several nights, each title once."""
+    titles_of: dict[tuple[str, str], dict[str, None]] = {}
+    for result in results:
+        for loss in result.losses:
+            titles = titles_of.setdefault((loss.what, loss.about), {})
+            titles |= dict.fromkeys(loss.names)
+    return [Loss(what, tuple(titles), about) for (what, about), titles in titles_of.items()]
 
 
 def _names_of(result: JobResult, ledger: Ledger) -> Iterator[tuple[str, PlacedName]]:
