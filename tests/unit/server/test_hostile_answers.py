@@ -208,18 +208,18 @@ print("bounded")
         ),
         "b'<?a b?>' * 500_000 + b'<Clip/>'",
         "b'<Clip>' + b'<?a b?><!--c-->' * 500_000 + b'</Clip>'",
-        "b'<Clip><Attr name=\"a\">' + b'<![CDATA[a]]>&#65;&amp;' * 400_000 + b'</Attr></Clip>'",
-        "b'<Clip>' + b'<Attr name=\"a\">x</Attr>' * 400_000 + b'</Clip>'",
-        "b'<StoredTree>' + b'<Clip/>' * 900_000 + b'</StoredTree>'",
-        "b'<StoredTree>' + b'<Folder name=\"abcdefgh\">' * 250 + b'<Clip a=\"\"/>' * 900_000 + b'</Folder>' * 250",
+        "b'<Clip><Attr name=\"a\">' + b'<![CDATA[a]]>&#65;&amp;' * 150_000 + b'</Attr></Clip>'",
+        "b'<Clip>' + b'<Attr name=\"a\">x</Attr>' * 150_000 + b'</Clip>'",
+        "b'<StoredTree>' + b'<Clip/>' * 300_000 + b'</StoredTree>'",
+        "b'<StoredTree>' + b'<Folder name=\"abcdefgh\">' * 250 + b'<Clip a=\"\"/>' * 300_000 + b'</Folder>' * 250",
         (
-            "b'<databases>' + b'<database name=\"a\"><StoredTree>' * 30 + b'<Folder name=\"a\"/>' * 100_000"
-            " + b'</StoredTree></database>' * 30 + b'</databases>'"
+            "b'<databases>' + b'<database name=\"a\"><StoredTree>' * 10 + b'<Folder name=\"a\"/>' * 100_000"
+            " + b'</StoredTree></database>' * 10 + b'</databases>'"
         ),
-        "b'<r><Description>' + b'<li>a</li>' * 700_000 + b'</Description></r>'",
+        "b'<r><Description>' + b'<li>a</li>' * 250_000 + b'</Description></r>'",
         "b'dc:title=a' + b'\\n' * 7_000_000",
-        "b'{\"a\":[' + b'[],' * 2_000_000 + b'[]]}'",
-        "b'error' + b': ' * 2_000_000",
+        "b'{\"a\":[' + b'[],' * 1_000_000 + b'[]]}'",
+        "b'error' + b': ' * 1_000_000",
         "('<Clip><Attr name=\"title\">' + '\\u0301\\u0327' * 1_000_000 + '</Attr></Clip>').encode()",
         "b'<Clip><Marker pos=\"1\" uid=\"' + b'9' * 1_000_000 + b'\"/></Clip>'",
     ],
