@@ -44,8 +44,6 @@ _INVALID: Final = (MsautoError, TimecodeError, NoAssetError, Need)
 
 def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) -> None:
     """Give each group the tasks that are left out and name it by its title, a former one, or its channel."""
-    if not left_out:
-        return
     named: dict[tuple[str, str, str], list[IntentGroup]] = {}
     for group in groups:
         for name in {plain(name) for name in group.all_names}:

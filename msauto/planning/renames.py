@@ -98,8 +98,6 @@ class Renames:
 
     def current_title(self, database: str, title: str) -> str:
         """Return the title that a task gives to the clip that has this title."""
-        if not self._was:
-            return title
         key = self._key(database, title)
         if key in self._was or key not in self._claims:
             return title
@@ -107,8 +105,6 @@ class Renames:
 
     def of(self, database: str, title: str) -> Rename:
         """Return the titles of the clip that is to have a title."""
-        if not self._was:
-            return Rename(title)
         key = self._key(database, title)
         was = self._was.get(key, [])
         passed_on: dict[str, tuple[str, ...]] = {}
@@ -146,8 +142,6 @@ class Renames:
 
     def error(self, database: str, title: str) -> PlanningError | None:
         """Return the error for titles that are exchanged, or for a former title of two titles."""
-        if not self._was:
-            return None
         own_key = self._key(database, title)
         for was in self._was.get(own_key, ()):
             former = self._key(database, was)

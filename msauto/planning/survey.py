@@ -8,7 +8,7 @@ from __future__ import annotations
 import os.path
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -112,35 +112,83 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
         else:
             of_the_rest.append(intent)
     context = structs.replace(context, pending=context.memory.pending(server.name))
-    groups = await Grouping(server, context.reader, 1, context.answers).groups(of_databases)
-    is_chosen = _choice(context, groups)
-    outcomes = [await _plan_group(context, group) for group in filter(is_chosen, groups)]
-    loaded: dict[str, TaskSource] = {}
-    for outcome in outcomes:
-        target = outcome.target
-        if target is not None and target.changes:
-            loaded[target.database] = target.changes[0].source
-    context = structs.replace(context, answers=XmpAnswers(loaded))
-    outcomes += await _plan_after_databases(context, of_the_rest, len(outcomes), forks)
-    is_narrowed = context.left_out or context.choice.warnings
-    if not is_narrowed:
-        outcomes.append(await _untold(context))
+    outcomes: list[SurveyedTarget] = []
+    if of_databases:
+        outcomes, loaded = await _plan_databases(context, of_databases)
+        context = structs.replace(context, answers=XmpAnswers(loaded))
+    grouping = Grouping(server, context.reader, forks, context.answers)
+    chosen = await grouping.groups(of_the_rest)
+    others: list[IntentGroup] = []
+    if context.left_out:
+        protect_by_title(chosen, context.left_out)
+    if context.choice.globs:
+        chosen, others = _divide(context, chosen)
+    context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
+    found = await concurrent_list(partial(_plan_group, context), chosen, limit=forks)
+    planned = list(zip(chosen, found, strict=True))
+    silent = structs.replace(context, notify=ignore)  # of what is planned again
+    planned, named = await _named_otherwise(silent, planned, others, grouping)
+    planned = await _with_one_target_a_clip(silent, planned, named)
+    planned = await _without_named_links(context, planned, named)
+    outcomes += _without_shared_places(context, planned)
+    for warning in grouping.nameless:
+        outcomes.append(SurveyedTarget("skipped", warnings=(warning,)))
+    untold = context.pending - context.pending_of_targets
+    is_narrowed = context.left_out or context.choice.globs
+    if untold and not is_narrowed:
+        outcomes.append(await _tell_pending(context, untold))
     if context.protection:
         await _look_for_protected(context)
     return _survey_of(context, outcomes)
 
 
-async def _untold(context: SurveyContext) -> SurveyedTarget:
+async def _plan_databases(
+    context: SurveyContext, intents: Sequence[Intent]
+) -> tuple[list[SurveyedTarget], dict[str, TaskSource]]:
+    """Plan what precedes all assets, and return which databases an XMP batch changes, with the place of the task."""
+    groups = await Grouping(context.server, context.reader, 1, context.answers).groups(intents)
+    if context.choice.globs:
+        groups, _ = _divide(context, groups)
+    outcomes = [await _plan_group(context, group) for group in groups]
+    loaded: dict[str, TaskSource] = {}
+    for outcome in outcomes:
+        target = outcome.target
+        if target is not None and target.changes:
+            loaded[target.database] = target.changes[0].source
+    return outcomes, loaded
+
+
+def _divide(
+    context: SurveyContext, groups: Sequence[IntentGroup]
+) -> tuple[list[IntentGroup], list[IntentGroup]]:
+    """Return the groups that ``--target`` chooses, and the others.
+
+    What cannot be read may hold a chosen target, and counts as chosen.
+    """
+    is_chosen = context.choice.among(name for group in groups for name in group.all_names)
+    chosen: list[IntentGroup] = []
+    others: list[IntentGroup] = []
+    for group in groups:
+        if is_chosen(group.all_names) or group.is_unknown:
+            chosen.append(group)
+        else:
+            others.append(group)
+    return chosen, others
+
+
+async def _tell_pending(
+    context: SurveyContext, untold: Collection[tuple[str, str]]
+) -> SurveyedTarget:
     """Return what runs left pending for clips that no target is: others may have renamed them."""
-    untold = SurveyedTarget("skipped")
-    for database, title in sorted(context.pending - context.pending_of_targets):
+    told = SurveyedTarget("skipped")
+    for database, title in sorted(untold):
         for record in context.memory.clips_of(context.server.name, database, title):
             recalled = await recall(
                 context.memory, record.target, forget=context.forget, overdue=context.overdue
             )
-            untold.settlements += tuple(recalled.settlements)
-            untold.warnings += tuple([f"{title}: {why}" for why in not_concerned(recalled.items)])
-    return untold
+            told.settlements += tuple(recalled.settlements)
+            told.warnings += tuple([f"{title}: {why}" for why in not_concerned(recalled.items)])
+    return told
 
 
 async def _look_for_protected(context: SurveyContext) -> None:
@@ -183,40 +231,6 @@ def _survey_of(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> Su
         (*warnings, *context.answers.warnings()),
         tuple(settlements),
     )
-
-
-async def _plan_after_databases(
-    context: SurveyContext, intents: Sequence[Intent], before: int, forks: int
-) -> list[SurveyedTarget]:
-    """Plan assets and channels, each clip and each place once; ``before`` targets of databases precede them."""
-    grouping = Grouping(context.server, context.reader, forks, context.answers)
-    groups = await grouping.groups(intents)
-    protect_by_title(groups, context.left_out)
-    is_chosen = _choice(context, groups)
-    chosen: list[IntentGroup] = []
-    others: list[IntentGroup] = []
-    for group in groups:
-        if is_chosen(group):
-            chosen.append(group)
-        else:
-            others.append(group)
-    context.notify(events.TargetsFound(context.server.name, before + len(chosen)))
-    outcomes = await concurrent_list(partial(_plan_group, context), chosen, limit=forks)
-    planned = list(zip(chosen, outcomes, strict=True))
-    silent = structs.replace(context, notify=ignore)  # of what is planned again
-    planned, named = await _named_otherwise(silent, planned, others, grouping)
-    planned = await _with_one_target_a_clip(silent, planned, named)
-    planned = await _without_named_links(context, planned, named)
-    nameless = [SurveyedTarget("skipped", warnings=(warning,)) for warning in grouping.nameless]
-    return [*_without_shared_places(context, planned), *nameless]
-
-
-def _choice(context: SurveyContext, groups: Sequence[IntentGroup]) -> Callable[[IntentGroup], bool]:
-    """Return whether to plan a group, as a function. What cannot be read may hold a chosen target, and is kept."""
-    is_chosen = context.choice.among(name for group in groups for name in group.all_names)
-    if is_chosen is None:
-        return lambda _: True
-    return lambda group: is_chosen(group.all_names) or group.is_unknown
 
 
 async def _named_otherwise(

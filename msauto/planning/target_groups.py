@@ -31,7 +31,7 @@ from msauto.model.plan import Address, Kind
 from msauto.model.ports import Reader
 from msauto.model.server import ServerSpec
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers
-from msauto.planning.renames import Rename, Renames
+from msauto.planning.renames import Rename, Renames, TitleKey
 from msauto.planning.similar_titles import not_found
 
 _MOST_FAILED: Final = 1000
@@ -177,20 +177,21 @@ class Grouping(Struct, frozen=True):
             else:
                 members += next(found)
         titles = [(key[1], key[2]) for key, group, _ in members if group is None]
-        keys = await TitleKeys.of(self.reader, titles + formers)
-        renames = Renames(intents, keys)
+        key_of = TitleKeys(await _titles_apart(self.reader, titles + formers))
+        renames = Renames(intents, key_of) if formers else None
         groups: dict[_Key, IntentGroup] = {}
         async for key, group, member in in_turns(members):
             if group is None:
-                _, database, declared = key
-                title = renames.current_title(database, declared)
-                key = ("asset", *keys(database, title))
+                _, database, title = key
+                if renames is not None:
+                    title = renames.current_title(database, title)
+                key = ("asset", *key_of(database, title))
                 group = groups.get(key)
                 if group is None:
-                    error = renames.error(database, title)
-                    group = IntentGroup(
-                        "asset", database, title, renames.of(database, title), error=error
-                    )
+                    group = IntentGroup("asset", database, title, Rename(title))
+                    if renames is not None:
+                        group.rename = renames.of(database, title)
+                        group.error = renames.error(database, title)
             merged = groups.setdefault(key, group)
             merged.members.append(member)
             merged.error = merged.error or group.error
@@ -365,34 +366,32 @@ def _add(
             raise failed[0].error
 
 
-class TitleKeys:
-    """Keys of titles, equal for names of one clip: the title after Unicode NFC, or as it is for those ``apart``.
+class TitleKeys(Struct, frozen=True):
+    """Keys of titles, equal for names of one clip: the title after Unicode NFC, or as it is for those ``apart``."""
 
-    Apart are titles that are equal after NFC, and of which several forms are live.
-    """
+    apart: Collection[TitleKey]
 
-    def __init__(self, apart: Collection[tuple[str, str]] = ()) -> None:
-        self._apart = apart
-
-    @classmethod
-    async def of(cls, reader: Reader, titles: Iterable[tuple[str, str]]) -> TitleKeys:
-        """Return the keys for these titles, each with its database. Titles that are named in two forms are read."""
-        forms: dict[tuple[str, str], set[str]] = {}
-        for database, title in titles:
-            if not title.isascii():
-                forms.setdefault((database, plain(title)), set()).add(title)
-        apart: set[tuple[str, str]] = set()
-        for key, variants in forms.items():
-            if len(variants) < 2:
-                continue
-            if await _are_apart(reader, key[0], variants):
-                apart.add(key)
-        return cls(apart)
-
-    def __call__(self, database: str, title: str) -> tuple[str, str]:
+    def __call__(self, database: str, title: str) -> TitleKey:
         """Return the key of a title."""
         key = database, plain(title)
-        return (database, title) if key in self._apart else key
+        return (database, title) if key in self.apart else key
+
+
+async def _titles_apart(reader: Reader, titles: Iterable[TitleKey]) -> set[TitleKey]:
+    """Return the databases and titles, after Unicode NFC, of which several forms are live: each form is a clip.
+
+    Only a title that tasks write in two forms can be one of them, and is read.
+    """
+    forms_of: dict[TitleKey, set[str]] = {}
+    for database, title in titles:
+        if not title.isascii():
+            forms_of.setdefault((database, plain(title)), set()).add(title)
+    apart: set[TitleKey] = set()
+    for key, forms in forms_of.items():
+        database, _ = key
+        if len(forms) > 1 and await _are_apart(reader, database, forms):
+            apart.add(key)
+    return apart
 
 
 async def _are_apart(reader: Reader, database: str, forms: Iterable[str]) -> bool:

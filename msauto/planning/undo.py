@@ -54,7 +54,7 @@ def undo_run(
     source = TaskSource(f"run {run}", task=f"Undo of {run}")
     work: dict[str, list[Intent]] = {}
     warnings: list[str] = []
-    is_chosen = choice.among(_titles(details))
+    is_chosen = choice.among(_titles(details)) if choice.globs else None
     for number, record in enumerate(details.targets):
         target = record.target
         made = record.made
