@@ -55,7 +55,9 @@ class Segments(SegmentArguments):
             return None
         ordered = sorted(live.asset.segments, key=lambda segment: segment.number)
         items = [(str(segment.number), attributes(segment)) for segment in ordered]
-        return by_key([*items, *unread_items(live.asset, self.name)])
+        if live.asset.unread_items:
+            items += unread_items(live.asset, self.name)
+        return by_key(items)
 
     def place(self, value: Any) -> Hashable:
         """Return start and duration."""

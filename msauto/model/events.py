@@ -151,7 +151,7 @@ def ignore(event: Event) -> None:
 
 def guarded(notify: Notify | None) -> Notify:
     """Return what passes events on, if there is anything to pass them to; its errors are ignored."""
-    if notify is None:
+    if notify is None or notify is ignore:
         return ignore
 
     def pass_on(event: Event) -> None:

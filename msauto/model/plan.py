@@ -579,8 +579,11 @@ class Plan(Struct, frozen=True):
     def summary(self) -> Summary:
         """The counts."""
         actions: Counter[Action] = Counter()
-        assets = outside = 0
+        assets = outside = errors = requests = 0
         for target in self.targets:
+            requests += len(target.requests)
+            if target.error is not None:
+                errors += 1
             if target.kind == "asset" and target.changes:
                 assets += 1
             for change in target.changes:
@@ -593,8 +596,8 @@ class Plan(Struct, frozen=True):
             change=actions["change"],
             delete=actions["delete"],
             run=actions["run"],
-            errors=self.errors,
-            requests=self.requests,
+            errors=errors,
+            requests=requests,
             skipped=len(self.skipped),
             outside=outside,
             **{name: getattr(self, name) for name in COUNTS},

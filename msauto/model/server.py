@@ -212,7 +212,10 @@ def parse_server_url(text: str) -> ServerUrl:
         raise UrlError("must be scheme, host and port only")
     if not text.isprintable() or any(sign.isspace() for sign in parts.netloc):
         raise UrlError("must not contain characters that are invalid in a host name")
-    host = _with_zone(host)
+    address, _, zone = host.partition("%")
+    if ":" in address and zone:
+        # The zone of a link-local address is ``%25eth0`` in RFC 6874, ``%eth0`` as people write it.
+        host = f"{address}%{zone.removeprefix('25') or zone}"
     named = f"[{host}]" if ":" in host else host
     url = f"{parts.scheme}://{named}:{port or DEFAULT_PORT}"
     if parts.username is None and parts.password is None:
@@ -220,14 +223,6 @@ def parse_server_url(text: str) -> ServerUrl:
     if not parts.username:
         raise UrlError("must name a user before the @")
     return ServerUrl(url, host, unquote(parts.username), unquote(parts.password or ""))
-
-
-def _with_zone(host: str) -> str:
-    """Return a host; the zone of a link-local address is ``%25eth0`` in RFC 6874, ``%eth0`` as people write it."""
-    address, _, zone = host.partition("%")
-    if ":" in address and zone:
-        return f"{address}%{zone.removeprefix('25') or zone}"
-    return host
 
 
 def with_scheme(address: str) -> str:

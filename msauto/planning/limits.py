@@ -40,8 +40,9 @@ def refusals(plan: Plan, limits: Limits) -> tuple[Refusal, ...]:
         exceeded.append(
             Refusal("requests", limits.requests, plan.requests, f"--allow-requests {plan.requests}")
         )
-    for target in plan.targets:
-        exceeded += forbidden(target, limits)
+    if limits.protected or limits.read_only:
+        for target in plan.targets:
+            exceeded += forbidden(target, limits)
     return tuple(exceeded)
 
 
