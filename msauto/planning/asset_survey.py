@@ -42,7 +42,7 @@ from msauto.model.desired import (
 from msauto.model.events import Notify, PlannedState, ignore
 from msauto.model.facts import NoAssetError
 from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, plain, same_text
-from msauto.model.live import Asset, Folder, show_folder
+from msauto.model.live import Folder, show_folder
 from msauto.model.plan import (
     Address,
     EmptiedList,
@@ -130,6 +130,10 @@ def skipped(
     return SurveyedTarget("skipped", warnings=warnings, skipped=target)
 
 
+_Evaluated = tuple[IntentGroupMember, Desired | None, dict[str, Any]]
+"""A member, what it declares, and the facts that this depends on and the listing alone answered."""
+
+
 class AssetSurvey:
     """One asset: ``group`` is what the tasks declare, ``layers`` what was read of the clip, which ``finder`` finds."""
 
@@ -142,55 +146,69 @@ class AssetSurvey:
 
     async def __call__(self) -> SurveyedTarget:
         """Plan the asset. Raises ``DistinctClipsError`` for a group of several clips, and ``PostponedError``."""
+        finder = self._finder
         pending = bool(self._context.pending) and self._has_pending()
-        declared, unknown = await self._evaluate(reads=pending)
+        evaluated, unknown = await self._evaluate()
+        clip = None
+        if pending or any(desired is not None for _, desired, _ in evaluated):
+            clip = await self._layers.clip()
+        declared: list[Declared] = []
+        for member, desired, listed in evaluated:
+            if member.entry is not None:
+                finder.check_entry(member, desired)
+            if listed:
+                desired = await self._by_own_answer(member, desired, listed)
+            if desired is not None:
+                declared.append((member, desired))
         if not declared and not unknown and not pending:
-            return self._skipped("when", *self._finder.warnings)
-        clip = await self._layers.clip()
-        for_clip, for_missing = await self._finder.divide(declared)
+            return self._skipped("when", *finder.warnings)
+        for_clip, for_missing = await finder.divide(declared)
         missing = None
         if for_missing or unknown:
             missing = await self._check_missing(for_missing, unknown)
         if clip is None or (not for_clip and not pending):
-            if not declared and not unknown:
-                return self._skipped("when", *self._finder.warnings)
-            warnings = tuple(self._warnings_of_missing(missing, for_missing, unknown))
-            if missing is None:
-                return SurveyedTarget("unchanged", warnings=warnings)
-            return SurveyedTarget("skipped", warnings=warnings, skipped=missing)
-        self._group = self._finder.named()
-        self._finder.check_aliases(for_clip)
+            return self._without_clip(missing, for_missing, unknown)
+        self._group = finder.named()
+        if len(finder.clips) > 1:
+            finder.check_aliases(for_clip)
         for member in self._group.members:
             self._layers.depends_on.update(member.depends_on)
             for name in member.listed:
                 self._layers.depends_on.add(f"fact {name}")
         outcome = await self._compare(clip, for_clip)
         unread = [f"{clip.title}: {warning}" for warning in clip.asset.warnings]
-        outcome.warnings = (*self._finder.warnings, *unread, *outcome.warnings)
+        outcome.warnings = (*finder.warnings, *unread, *outcome.warnings)
         return outcome
 
     def _skipped(self, reason: SkipReason, *warnings: str) -> SurveyedTarget:
         return skipped(self._context, self._group, reason, *warnings)
 
-    def _warnings_of_missing(
+    def _without_clip(
         self,
         missing: SkippedTarget | None,
         for_missing: Sequence[Declared],
         unknown: Sequence[IntentGroupMember],
-    ) -> Iterator[str]:
-        """Yield the warnings of a clip that is missing: those of its tasks, else that it is gone, or renamed."""
-        yield from self._finder.warnings
-        warnings: dict[str, None] = {}
-        for member in (*(member for member, _ in for_missing), *unknown):
+    ) -> SurveyedTarget:
+        """Return the outcome of a clip that is missing; ``missing`` is ``None`` where it is to be absent.
+
+        It has the warnings of its tasks, else one that the clip is gone, or renamed.
+        """
+        warnings = self._finder.warnings
+        members = [*(member for member, _ in for_missing), *unknown]
+        if not members:
+            return self._skipped("when", *warnings)
+        of_tasks: dict[str, None] = {}
+        for member in members:
             if member.intent.if_missing:
-                warnings[member.intent.if_missing] = None
-        yield from warnings
-        if missing is None or warnings:
-            return
-        if missing.reason == "gone":
-            yield f"{missing.name}: {_gone(missing)}"
-        elif missing.reason == "renamed":
-            yield f"{missing.name}: its clip has the title {missing.title!r} now"
+                of_tasks[member.intent.if_missing] = None
+        warnings += tuple(of_tasks)
+        if missing is None:
+            return SurveyedTarget("unchanged", warnings=warnings)
+        if not of_tasks and missing.reason == "gone":
+            warnings += (f"{missing.name}: {_gone(missing)}",)
+        elif not of_tasks and missing.reason == "renamed":
+            warnings += (f"{missing.name}: its clip has the title {missing.title!r} now",)
+        return SurveyedTarget("skipped", warnings=warnings, skipped=missing)
 
     def _has_pending(self) -> bool:
         """Whether an earlier run left something pending for the asset of these tasks."""
@@ -201,13 +219,10 @@ class AssetSurvey:
         keys = {(group.database, plain(name)) for name in names}
         return not keys.isdisjoint(self._context.pending)
 
-    async def _evaluate(self, *, reads: bool) -> tuple[list[Declared], list[IntentGroupMember]]:
-        """Return what each member declares, and the members that need facts of an asset that does not exist.
-
-        ``reads``: the clip is read, whatever they declare.
-        """
+    async def _evaluate(self) -> tuple[list[_Evaluated], list[IntentGroupMember]]:
+        """Return what each member declares, and the members that need facts of an asset that does not exist."""
         unknown: list[IntentGroupMember] = []
-        evaluated: list[tuple[IntentGroupMember, Desired | None, dict[str, Any]]] = []
+        evaluated: list[_Evaluated] = []
         for member in self._group.members:
             intent = member.intent
             listed = dict(member.listed)
@@ -219,18 +234,7 @@ class AssetSurvey:
                 unknown.append(member)
                 continue
             evaluated.append((member, desired, listed))
-            reads = reads or desired is not None
-        if reads:
-            await self._layers.clip()
-        declared: list[Declared] = []
-        for member, desired, listed in evaluated:
-            if member.entry is not None:
-                self._finder.check_entry(member, desired)
-            if listed:
-                desired = await self._by_own_answer(member, desired, listed)
-            if desired is not None:
-                declared.append((member, desired))
-        return declared, unknown
+        return evaluated, unknown
 
     async def _by_own_answer(
         self, member: IntentGroupMember, desired: Desired | None, listed: Mapping[str, Any]
@@ -363,7 +367,10 @@ class AssetSurvey:
             )
             if entries is None:
                 return SurveyedTarget("unchanged", warnings=desired.notes)
-        known = self._target_id(clip)
+        identity = ClipIdentity.of(clip.asset)
+        known = TargetId(
+            self._context.server.name, self._group.database, "asset", clip.title, identity
+        )
         recalled = await self._recall(known)
         settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
@@ -382,12 +389,16 @@ class AssetSurvey:
         if not recalled.items and not recalled.settlements:
             self._warn_of_another_recording(known, builder)
         builder.depends_on |= self._layers.depends_on
-        target = _target_of(plan, clip, known.clip, deletes=entries is not None)
+        target = _target_of(plan, clip, identity, deletes=entries is not None)
         outcome = finished(
             self._context, target, builder, self._layers.added_to(plan.live), settlements
         )
-        if entries is None:
-            await self._add_places(outcome, clip.asset)
+        protection = self._context.protection
+        if protection and outcome.target is not None and entries is None:
+            always = bool(protection.read_only)
+            outcome.target = await with_places(
+                outcome.target, clip.asset, self._reader, always=always
+            )
         return outcome
 
     def _without_changes(
@@ -407,13 +418,6 @@ class AssetSurvey:
         outcome = self._skipped(reason, *builder.warnings)
         outcome.settlements = settlements
         return outcome
-
-    async def _add_places(self, outcome: SurveyedTarget, asset: Asset) -> None:
-        """Add to the target where its clip is shown, where a protection may ask for it."""
-        protection = self._context.protection
-        if outcome.target is not None and protection:
-            always = bool(protection.read_only)
-            outcome.target = await with_places(outcome.target, asset, self._reader, always=always)
 
     def _stays(
         self,
@@ -504,12 +508,6 @@ class AssetSurvey:
             check_guard(clip.asset, clip.title, desired.folder)
             self._layers.depends_on.add("asset folder")
         return True
-
-    def _target_id(self, clip: FoundClip) -> TargetId:
-        identity = ClipIdentity.of(clip.asset)
-        return TargetId(
-            self._context.server.name, self._group.database, "asset", clip.title, identity
-        )
 
     async def _recall(self, target: TargetId) -> RecalledItems:
         """Return what the ledger remembers of a clip, whatever its title was then."""

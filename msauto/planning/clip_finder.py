@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS
 from msauto.aspects.comparison import entry_called
@@ -38,35 +38,38 @@ class NamedClip(NamedTuple):
     clip: FoundClip
 
 
-class ClipFinder:
-    """Finds the clip of a group under each name: by id, by title, else by a former title."""
+class ClipFinder(Struct, eq=False):
+    """Finds the clip of a group under each name: by id, by title, else by a former title.
 
-    def __init__(self, reader: Reader, group: IntentGroup) -> None:
-        self._reader = reader
-        self._group = group
-        self._clips: list[NamedClip] = []
-        self._named: dict[IntentGroupMember, NamedClip] = {}
-        self._main: NamedClip | None = None
-        self._keeps_former_title = False  # undo: another clip now has its former title
-        self.warnings: tuple[str, ...] = ()
+    ``clips`` are what the names lead to, ``of_member`` that of each task, ``main`` the one under which the clip is
+    planned. ``keeps_former_title`` (undo): another clip now has the title that it had.
+    """
+
+    reader: Reader
+    group: IntentGroup
+    clips: list[NamedClip] = []
+    of_member: dict[IntentGroupMember, NamedClip] = {}
+    main: NamedClip | None = None
+    keeps_former_title: bool = False
+    warnings: tuple[str, ...] = ()
 
     async def __call__(self) -> FoundClip | None:
         """Return the clip, or ``None``. Raises ``DistinctClipsError`` where the names lead to several clips."""
-        for part in self._group.parts:
+        for part in self.group.parts:
             clip = await self._locate(part)
             if clip is not None:
                 named = NamedClip(part, clip)
-                self._clips.append(named)
-                self._named |= dict.fromkeys((*part.members, *part.protecting), named)
-        if not self._clips:
+                self.clips.append(named)
+                self.of_member |= dict.fromkeys((*part.members, *part.protecting), named)
+        if not self.clips:
             return None
-        if len(self._clips) > 1 and not await self._are_one([clip for _, clip in self._clips]):
+        if len(self.clips) > 1 and not await self._are_one([clip for _, clip in self.clips]):
             raise DistinctClipsError
-        planned = [named for named in self._clips if named.part.members] or self._clips
-        self._main = planned[0] if len(planned) == 1 else await self._main_name(planned)
-        key = clip_key(self._main.clip.asset)
-        self._group.clip = None if key is None else hash((self._group.database, key))
-        return self._main.clip
+        planned = [named for named in self.clips if named.part.members] or self.clips
+        self.main = planned[0] if len(planned) == 1 else await self._main_name(planned)
+        key = clip_key(self.main.clip.asset)
+        self.group.clip = None if key is None else hash((self.group.database, key))
+        return self.main.clip
 
     async def _main_name(self, clips: Sequence[NamedClip]) -> NamedClip:
         """Return the main name of a clip with several names: an id, a name to be changed, the entry in its home folder.
@@ -96,7 +99,7 @@ class ClipFinder:
         for member in named.part.members:
             if member.entry is not None and same_folder(member.entry.folder, home):
                 return True
-        return is_listed_in(asset, await self._reader.read_folder(named.part.database, home))
+        return is_listed_in(asset, await self.reader.read_folder(named.part.database, home))
 
     async def _locate(self, part: IntentGroup) -> FoundClip | None:
         if part.by_id is not None:
@@ -124,7 +127,7 @@ class ClipFinder:
         if await self._are_one(clips):
             return await self._one_of(part, clips)
         if _may_stay(part):
-            self._keeps_former_title = True
+            self.keeps_former_title = True
             kept = clips[-1]
             self.warnings += (
                 f"{kept.title}: the title is not changed, because another clip now has {part.name!r}",
@@ -140,7 +143,7 @@ class ClipFinder:
         """Whether all answers are of one clip."""
         for other in clips[1:]:
             if not await are_one_clip(
-                self._reader, self._group.database, clips[0].asset, other.asset
+                self.reader, self.group.database, clips[0].asset, other.asset
             ):
                 return False
         return True
@@ -178,7 +181,7 @@ class ClipFinder:
         if asked != name and all(member.intent.absent for member in part.naming):
             self._warn_of_other_form(name, asked)
             return None
-        titles = await titles_like(self._reader, part.database, asset)
+        titles = await titles_like(self.reader, part.database, asset)
         if len(titles) > 1:
             raise refuse(
                 f"{name!a} leads to {asset.title!a}, and several titles differ only in their "
@@ -193,13 +196,13 @@ class ClipFinder:
         self.warnings += (f"{what}; write it exactly as the server does to delete it",)
 
     def _read(self, name: str) -> Awaitable[Asset | None]:
-        return self._reader.read_asset(self._group.database, Address(name))
+        return self.reader.read_asset(self.group.database, Address(name))
 
     # What each member declares, once the clip is found ---------------------------------------------------------
 
     def answer_to(self, member: IntentGroupMember) -> FoundClip | None:
         """Return the answer to the name by which a member names the clip; ``None`` if it was not found or sought."""
-        named = self._named.get(member)
+        named = self.of_member.get(member)
         return None if named is None else named.clip
 
     def check_entry(self, member: IntentGroupMember, desired: Desired | None) -> None:
@@ -232,13 +235,13 @@ class ClipFinder:
         for_clip: list[Declared] = []
         for_missing: list[Declared] = []
         for member, desired in declared:
-            named = self._named.get(member)
+            named = self.of_member.get(member)
             deletes = isinstance(desired, DesiredAsset) and not desired.present
             may_rename = renames and not deletes
             if named is not None and self._is_for_clip(member, named, renames=may_rename):
                 is_gone = deletes and await self._is_gone(member, named.clip, desired)
                 if not is_gone:
-                    for_clip.append((member, self._renamed(member, named, desired)))
+                    for_clip.append((member, self._for_main(member, named, desired)))
                     continue
             for_missing.append((member, desired))
         return for_clip, for_missing
@@ -263,7 +266,7 @@ class ClipFinder:
         folder = desired.folder.value
         if lives_in(asset, folder) is not False:
             return False
-        listing = await self._reader.read_folder(self._group.database, folder)
+        listing = await self.reader.read_folder(self.group.database, folder)
         if listing is not None and entry_called(listing.entries, folder, title) is not None:
             return False
         home = show_folder(asset.folder or ()) or "/"
@@ -274,37 +277,42 @@ class ClipFinder:
         return True
 
     def _is_for_clip(self, member: IntentGroupMember, named: NamedClip, *, renames: bool) -> bool:
-        """Whether what a member declares is for the clip; a former title counts only while a task renames the clip."""
-        part = named.part
-        title = named.clip.title
-        if member.title is None or same_text(member.title, title):
-            return True
-        if same_text(member.title, part.name):
-            return not self._keeps_former_title or _may_stay(part)
-        if any(same_text(title, former) for former in former_titles(member)):
-            return True
-        return renames and any(same_text(member.title, name) for name in part.names)
+        """Whether what a member declares is for the clip that its name leads to.
 
-    def _renamed(self, member: IntentGroupMember, named: NamedClip, desired: Desired) -> Desired:
-        """Return what a member declares with the title to set: the new one, where the clip has a former one."""
+        ``renames``: a task renames the clip. Then any other title that it may have counts as well.
+        """
+        if member.title is None or same_text(member.title, named.clip.title):
+            return True
+        if same_text(member.title, named.part.name):  # the title that the clip is to get
+            return not self.keeps_former_title or _may_stay(named.part)
+        for former in former_titles(member):
+            if same_text(former, named.clip.title):
+                return True
+        return renames and any(same_text(member.title, name) for name in named.part.names)
+
+    def _for_main(self, member: IntentGroupMember, named: NamedClip, desired: Desired) -> Desired:
+        """Return what a member declares as it is for the main entry, with the title to set where that is a former one.
+
+        A title that is not to be set only names the clip. The folder of another entry is checked here, and done with.
+        """
         if member.title is None or not isinstance(desired, DesiredAsset):
             return desired
+        assert self.main is not None
         part = named.part
         asset = named.clip.asset
         title = named.clip.title
-        is_main = self._is_main(title)
+        is_main = same_text(self.main.clip.title, title)
         if desired.folder is not None and not is_main:
-            check_guard(asset, title, desired.folder)  # of this entry, not of the main one
+            check_guard(asset, title, desired.folder)
             desired = structs.replace(desired, folder=None)
         parts = dict(desired.parts)
-        # This title only names the asset.
         title_declared: Sourced[str] | None = parts.pop("title", None)
         if desired.present and not is_main:
-            entry = title if self._group.merged else None
+            entry = title if self.group.merged else None
             for name, value in parts.items():
                 parts[name] = ASPECTS[name].for_clip(value, asset, entry)
         has_former = same_text(member.title, part.name) and not same_text(title, part.name)
-        is_renamed = desired.present and has_former and not self._keeps_former_title
+        is_renamed = desired.present and has_former and not self.keeps_former_title
         if is_renamed:
             parts["title"] = Sourced(part.name, (title_declared or desired).source)
         return structs.replace(desired, parts=parts)
@@ -314,37 +322,33 @@ class ClipFinder:
 
         A select that chose a link may also have chosen the clip under its main name: then it declares them for both.
         """
-        if len(self._clips) < 2 or self._main is None:
-            return
+        assert self.main is not None
+        main = self.main.clip.title
         selected_by: set[int] = set()  # the tasks that select the clip under its main name
         on_others: list[tuple[IntentGroupMember, DesiredAsset, str]] = []
         for member, desired in declared:
             clip = self.answer_to(member)
             if clip is None:
                 continue
-            if not self._is_main(clip.title):
+            if not same_text(main, clip.title):
                 if isinstance(desired, DesiredAsset):
                     on_others.append((member, desired, clip.title))
             elif member.entry is not None:
                 selected_by.add(id(member.intent))
         for member, desired, title in on_others:
             if member.entry is None or id(member.intent) not in selected_by:
-                main = self._main.clip.title
                 why = f"{title!r} and {main!r} are two entries of one clip, declared otherwise"
                 _refuse_link_fields(desired, why)
 
-    def _is_main(self, title: str) -> bool:
-        return self._main is not None and same_text(self._main.clip.title, title)
-
     def named(self) -> IntentGroup:
         """Return the group under the main name of the clip."""
-        assert self._main is not None
-        if self._keeps_former_title:
-            title = self._main.clip.title
-            return structs.replace(self._group, name=title, rename=Rename(title))
-        if self._group.merged:
-            return structs.replace(self._group, name=self._main.part.name)
-        return self._group
+        assert self.main is not None
+        if self.keeps_former_title:
+            title = self.main.clip.title
+            return structs.replace(self.group, name=title, rename=Rename(title))
+        if self.group.merged:
+            return structs.replace(self.group, name=self.main.part.name)
+        return self.group
 
 
 def check_guard(asset: Asset, title: str, guard: Sourced[Folder]) -> None:

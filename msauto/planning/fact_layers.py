@@ -72,30 +72,30 @@ class XmpAnswers(Struct):
         return tuple(warnings)
 
 
-class Layers:
+class Layers(Struct):
     """What was read of one clip so far. ``depends_on`` names the facts that templates used.
 
-    ``xmp`` are all XMP fields, reported at once; ``named`` are those read by name, where the server does not do that.
+    ``find`` finds the clip, and ``found`` is what it found once ``was_sought``. ``xmp`` are all XMP fields, reported
+    at once; ``named`` are those read by name, where the server does not do that.
     """
 
-    def __init__(self, reader: Reader, database: str, find: Find, answers: XmpAnswers) -> None:
-        self.depends_on: set[str] = set()
-        self.xmp: Xmp | None = None
-        self.named: NamedXmpFields | None = None
-        self.links: tuple[Link, ...] | None = None
-        self._reader = reader
-        self._database = database
-        self._find = find
-        self._answers = answers
-        self._clip: FoundClip | None = None
-        self._was_sought = False
+    reader: Reader
+    database: str
+    find: Find
+    answers: XmpAnswers
+    found: FoundClip | None = None
+    was_sought: bool = False
+    depends_on: set[str] = set()
+    xmp: Xmp | None = None
+    named: NamedXmpFields | None = None
+    links: tuple[Link, ...] | None = None
 
     async def clip(self) -> FoundClip | None:
         """Return the clip, its address and its title; the first call reads it."""
-        if not self._was_sought:
-            self._clip = await self._find()
-            self._was_sought = True
-        return self._clip
+        if not self.was_sought:
+            self.found = await self.find()
+            self.was_sought = True
+        return self.found
 
     async def evaluate(
         self,
@@ -128,7 +128,7 @@ class Layers:
                 if facts.asked:
                     self.depends_on |= {f"xmp {name}" for name in facts.asked}
             if self.named is not None and "xmp" in facts.depends_on:
-                self._answers.doubted[source] = None
+                self.answers.doubted[source] = None
             if listed is not None and facts.exists and facts.asset is None:
                 listed.update(facts.depends_on)
             return value
@@ -146,11 +146,11 @@ class Layers:
         return structs.replace(live, xmp=xmp, links=self.links or live.links, parts={})
 
     def _facts(self, entry: Entry | None, answer: FoundClip | None) -> Facts:
-        if not self._was_sought:
+        if not self.was_sought:
             return Facts(entry=entry)
-        if self._clip is None:
+        if self.found is None:
             return Facts(exists=False)
-        asset, _, title = answer or self._clip
+        asset, _, title = answer or self.found
         if asset.title is None:  # found by a key id
             asset = structs.replace(asset, title=title)
         return Facts(entry=entry, asset=asset, xmp=self.xmp, named=self.named, links=self.links)
@@ -160,7 +160,7 @@ class Layers:
         if need.layer == "clip" or clip is None:
             return
         if need.layer == "links":
-            self.links = await self._reader.read_links(self._database, clip.asset)
+            self.links = await self.reader.read_links(self.database, clip.asset)
         elif need.name is None:
             await self._read_every_xmp(clip.address, source)
         else:
@@ -168,7 +168,7 @@ class Layers:
 
     async def _read_every_xmp(self, address: Address, source: TaskSource) -> None:
         task = _name_of(source)
-        batch = self._answers.batches.get(self._database)
+        batch = self.answers.batches.get(self.database)
         if self.named is not None:
             raise refuse(
                 f"{task} reads asset.xmp as a whole, and this server does not report all XMP fields at once",
@@ -184,7 +184,7 @@ class Layers:
         fields = await self._read_xmp(address, frozenset(), source)
         if fields:
             self.xmp = fields
-            self._answers.reports_all = True
+            self.answers.reports_all = True
         else:
             self.named = NamedXmpFields(silent=fields is not None)
 
@@ -204,7 +204,7 @@ class Layers:
         self, address: Address, names: frozenset[str], source: TaskSource
     ) -> Xmp | None:
         try:
-            return await self._reader.read_xmp(self._database, address, names)
+            return await self.reader.read_xmp(self.database, address, names)
         except UnsupportedError as error:
             raise refuse(
                 f"{_name_of(source)} reads asset.xmp: {error.message}", source, error.remedy
