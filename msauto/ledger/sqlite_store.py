@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from msauto.errors import LedgerError
 from msauto.ledger.own_files import require_known_home, require_own_files
@@ -48,22 +47,23 @@ class SqliteStore(Store):
         self.path = path
         connect = connect_to_read if readonly else connect_to_write
         try:
-            self._connection = connect(path)
+            connection = connect(path)
             if not readonly:
                 self._opened = path.stat()
         except (sqlite3.Error, ForeignError, OSError) as error:
             raise self._lost(error) from error
-        self.exists = self._connection is not None
+        self.exists = connection is not None
+        if connection is not None:
+            self._connection = connection
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is None:
+        if not self.exists:
             return
         with suppress(sqlite3.Error):
             if not self._readonly:  # the last writer merges the write-ahead log into the ledger
-                connection.execute("PRAGMA busy_timeout = 0")
-                connection.execute("PRAGMA journal_mode = DELETE").fetchone()
-        connection.close()
+                self._connection.execute("PRAGMA busy_timeout = 0")
+                self._connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+        self._connection.close()
 
     def check(self) -> None:
         """Do nothing: a file does not go away by itself, and every transaction looks for it."""
@@ -86,16 +86,9 @@ class SqliteStore(Store):
             f"local (SQLite {sqlite3.sqlite_version})", numbers["user_version"], size, settings
         )
 
-    def _execute(self, statement: str, values: Sequence[Any], *, many: bool = False) -> list[Row]:
-        """Execute a statement; ``many``: once for each of the rows of values."""
-        connection = self._connection
-        if connection is None:
-            raise LedgerError(
-                f"the ledger {self.path} is closed", remedy="this is an error in msauto"
-            )
-        execute = connection.executemany if many else connection.execute
+    def _execute(self, statement: str, values: Row) -> list[Row]:
         try:
-            rows = execute(statement, values).fetchall()
+            rows = self._connection.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise self._lost(error) from error
         kinds = set(map(type, chain.from_iterable(rows)))
@@ -110,10 +103,13 @@ class SqliteStore(Store):
         return int(changed)
 
     def _write(self, statement: str, rows: Sequence[Row]) -> None:
-        if len(rows) == 1:  # a quarter faster than executemany
-            self._execute(statement, rows[0])
-        elif rows:
-            self._execute(statement, rows, many=True)
+        try:
+            if len(rows) == 1:  # a quarter faster than executemany
+                self._connection.execute(statement, rows[0])
+            else:
+                self._connection.executemany(statement, rows)
+        except sqlite3.Error as error:
+            raise self._lost(error) from error
 
     def _begin(self, *, alone: bool) -> None:  # noqa: ARG002 - only one process writes at a time
         try:
@@ -125,16 +121,15 @@ class SqliteStore(Store):
                 f"the ledger {self.path} was removed or replaced while it was in use",
                 remedy="do not remove or restore files there while msauto runs; restore a backup if there is one",
             )
-        self._execute("BEGIN IMMEDIATE", ())
+        self._write("BEGIN IMMEDIATE", [()])
 
     def _commit(self) -> None:
-        self._execute("COMMIT", ())
+        self._write("COMMIT", [()])
 
     def _roll_back(self) -> None:
-        if self._connection is not None:
-            # SQLite rolls back automatically on some errors, such as a full disk.
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
+        # SQLite rolls back automatically on some errors, such as a full disk.
+        with suppress(sqlite3.Error):
+            self._connection.execute("ROLLBACK")
 
     def identity(self) -> tuple[int, int]:
         """Return the device and the number of the file."""
@@ -306,6 +301,8 @@ def _cause(error: Exception) -> tuple[str, str]:
             f"cannot be used: {error}",
             "use the msauto that wrote it, or choose another --state-dir",
         )
+    if isinstance(error, sqlite3.ProgrammingError):  # it is closed, for example
+        return f"cannot be used: {error}", "this is an error in msauto"
     if isinstance(error, NotADirectoryError):
         remedy = "name a folder: --state-dir, or state_dir of msauto.toml; it is created if it does not exist"
         return f"cannot be used: {error.strerror}", remedy

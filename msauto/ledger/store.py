@@ -125,13 +125,16 @@ class Store(ABC):
         self.rollbacks = 0
         # Starts with the first commit.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="msauto ledger")
-        self._committing: Future[None] | None = None
+        # The commit of that thread, which uses the connection until it has ended. Its caller gets its errors, so others
+        # only wait for it: ``exception()``.
+        self._committing = Future[None]()
+        self._committing.set_result(None)
         # What the transaction writes by its keys.
         self._put: dict[Upsert, dict[Row, Row | None]] = defaultdict(dict)
 
     def close(self) -> None:
         """Close; closing twice does nothing."""
-        self._wait()
+        self._committing.exception()
         self._thread.shutdown()
         self._disconnect()
 
@@ -139,8 +142,7 @@ class Store(ABC):
         """Return the rows of a SELECT, which sees the writes before it."""
         if not self.exists:
             return []
-        if self._committing is not None:
-            self._wait()
+        self._committing.exception()
         if self._put:
             self._write_put()
         return self._execute(query, values)
@@ -201,29 +203,28 @@ class Store(ABC):
 
     def write(self, statement: str, *rows: Row) -> None:
         """Execute a statement for each row of values, durable on return or when ``together`` ends."""
-        if not self._depth:
+        if self._depth:
+            if self._put:
+                self._write_put()
+            self._write(statement, rows)
+        else:
             with self.together():
-                self.write(statement, *rows)
-            return
-        if self._put:
-            self._write_put()
-        self._write(statement, rows)
+                self._write(statement, rows)
 
     def put(self, table: Upsert, *rows: tuple[Row, Row | None]) -> None:
         """Write rows, each with its key and its values, ``None`` to delete it; durable as with :meth:`write`.
 
         Of all that a transaction puts under one key, only the last is written.
         """
-        if not self._depth:
+        if self._depth:
+            self._put[table].update(rows)
+        else:
             with self.together():
-                self.put(table, *rows)
-            return
-        self._put[table].update(rows)
+                self._put[table].update(rows)
 
     def _write_put(self) -> None:
         """Write what was put so far: before anything that depends on it."""
-        while self._put:
-            table, rows = self._put.popitem()
+        for table, rows in self._put.items():
             deleted = []
             written = []
             for key, values in rows.items():
@@ -235,48 +236,30 @@ class Store(ABC):
                 self._write(table.delete, deleted)
             if written:
                 self._write(table.write, written)
+        self._put.clear()
 
     @contextmanager
-    def together(self, *, alone: bool = False) -> Iterator[None]:
-        """Make all writes inside in one transaction. May be nested; the outermost counts.
+    def together(self, *, alone: bool = False, later: bool = False) -> Iterator[None]:
+        """Make all writes inside in one transaction, durable when it ends. May be nested; the outermost counts.
 
-        With ``alone``, no other process writes with ``alone`` meanwhile: what is read inside stays true.
+        With ``alone``, no other process writes with ``alone`` meanwhile: what is read inside stays true. With
+        ``later``, a thread commits after the end.
         """
         if self._depth:
             yield
             return
-        with self._written(alone=alone):
-            yield
-            if self._put:
-                self._write_put()
-        self._make_durable()
-
-    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
-        """Make the calls in one transaction, which a thread commits; the future ends once they are durable.
-
-        Reads and writes meanwhile wait for it.
-        """
-        with self._written():
-            for call in calls:
-                call()
-            if self._put:
-                self._write_put()
-            committing = self._committing = self._thread.submit(self._make_durable)
-        return committing
-
-    @contextmanager
-    def _written(self, *, alone: bool = False) -> Iterator[None]:
-        """Begin a transaction; leave it open, or roll it back on an error."""
         if self._readonly:
             raise LedgerError(
                 f"the ledger {self.name} is open for reading", remedy="this is an error in msauto"
             )
-        if self._committing is not None:
-            self._wait()
+        self._committing.exception()
         self._begin(alone=alone)
         self._depth += 1
         try:
             yield
+            self._write_put()
+            if later:
+                self._committing = self._thread.submit(self._make_durable)
         except BaseException:
             self._put.clear()
             self.rollbacks += 1
@@ -284,12 +267,19 @@ class Store(ABC):
             raise
         finally:
             self._depth -= 1
+        if not later:
+            self._make_durable()
 
-    def _wait(self) -> None:
-        """Wait for the commit in progress, which frees the connection; its future carries its errors."""
-        if self._committing is not None:
-            self._committing.exception()
-            self._committing = None
+    def commit(self, calls: Sequence[Callable[[], object]]) -> Future[None]:
+        """Make the calls in one transaction, which a thread commits; the future ends once they are durable.
+
+        Reads and writes meanwhile wait for it.
+        """
+        assert not self._depth, "a commit is a transaction of its own"
+        with self.together(later=True):
+            for call in calls:
+                call()
+        return self._committing
 
     @contextmanager
     def decoding(self) -> Iterator[None]:

@@ -160,7 +160,7 @@ class PostgresStore(Store):
         if self._lost is not None:
             raise self._lost
         if monotonic() - self._answered > _PROVEN:
-            self._wait()
+            self._committing.exception()
             self._ask("SELECT 1")
 
     def identity(self) -> tuple[str, ...]:
