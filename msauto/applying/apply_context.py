@@ -70,15 +70,17 @@ class GroupCommit(Struct):
     journal: Journal
     failure: MsautoError | None = None
     _calls: list[Call] = []
+    """Of the next commit, and the writes that wait for it."""
     _waiting: list[asyncio.Future[None]] = []
     _committing: Future[None] | None = None
+    """The commit in progress, and the writes that wait for it."""
     _committing_for: list[asyncio.Future[None]] = []
 
-    async def write(self, *calls: Call) -> None:
+    async def write(self, call: Call, *calls: Call) -> None:
         """Make the calls, and return when they are durable; raise ``LedgerError`` if they cannot be."""
         if self.failure is not None:
             raise self.failure
-        self.note(*calls)
+        self.note(call, *calls)
         durable = asyncio.get_running_loop().create_future()
         self._waiting.append(durable)
         await durable
@@ -87,32 +89,27 @@ class GroupCommit(Struct):
         """Make the calls with the next commit."""
         if self.failure is not None:
             return
-        if not self._calls and not self._waiting and self._committing is None:
+        if not self._calls and self._committing is None:
             asyncio.get_running_loop().call_soon(self._begin)
         self._calls.extend(calls)
 
     def flush(self) -> None:
         """Commit the collected calls, and return once they are durable or the commit has failed."""
-        while self._committing is not None or self._calls or self._waiting:
-            self._begin()
-            if self._committing is not None:
-                self._end(self._committing)
+        self._begin()
+        while self._committing is not None:
+            self._end(self._committing)
 
     def _begin(self) -> None:
-        """Begin the next commit, unless one is in progress: its end begins the next."""
-        if self._committing is not None:
+        """Begin to commit what was collected; while a commit is in progress, its end does that."""
+        if self._committing is not None or not self._calls:
             return
         calls, self._calls = self._calls, []
-        self._committing_for, self._waiting = self._waiting, []
-        if self.failure is None and calls:
-            try:
-                self._committing = self.journal.commit(calls)
-            except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
-                self.failure = _ledger_error(error)
-        committing = self._committing
-        if committing is None:
-            self._resolve()
+        try:
+            committing = self._committing = self.journal.commit(calls)
+        except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
+            self._fail(error)
             return
+        self._committing_for, self._waiting = self._waiting, []
         loop = asyncio.get_running_loop()
 
         def end(_: Future[None]) -> None:
@@ -122,34 +119,28 @@ class GroupCommit(Struct):
         committing.add_done_callback(end)
 
     def _end(self, committing: Future[None]) -> None:
-        """Resolve the writes of a finished commit, once, and begin the next."""
+        """Wait for the end of a commit, resolve its writes, and begin the next; once for each commit."""
         if committing is not self._committing:
             return  # flush has ended it
-        self._committing = None
         error = committing.exception()
-        if isinstance(error, Exception):
-            self.failure = _ledger_error(error)
-        self._resolve()
-        if self._calls or self._waiting:
-            self._begin()
-
-    def _resolve(self) -> None:
-        writes, self._committing_for = self._committing_for, []
-        for durable in writes:
-            if durable.done():
-                continue
-            if self.failure is None:
+        self._committing = None
+        if error is not None:
+            self._fail(error)
+            return
+        for durable in self._committing_for:
+            if not durable.done():
                 durable.set_result(None)
-            else:
-                durable.set_exception(self.failure)
+        self._begin()
 
-
-def _ledger_error(error: Exception) -> MsautoError:
-    return (
-        error
-        if isinstance(error, MsautoError)
-        else LedgerError(f"the ledger cannot be written: {error}")
-    )
+    def _fail(self, error: BaseException) -> None:
+        """Let all writes raise: those of the commit that failed, those of the next, and those to come."""
+        if not isinstance(error, MsautoError):
+            error = LedgerError(f"the ledger cannot be written: {error}")
+        self.failure = error
+        for durable in (*self._committing_for, *self._waiting):
+            if not durable.done():
+                durable.set_exception(error)
+        self._calls, self._waiting, self._committing_for = [], [], []
 
 
 # Cancellation -------------------------------------------------------------------------------------------------------
