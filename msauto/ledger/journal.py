@@ -408,38 +408,31 @@ _Clips = dict[_Key, _KeptClip]
 class _ClipIndex:
     """The clips of one database, by their titles and by each value that they report."""
 
-    def __init__(self, clips: Iterable[_KeptClip]) -> None:
+    def __init__(self) -> None:
         self.titled = defaultdict[str, _Clips](dict)
         self._reporting = defaultdict[tuple[str, object], _Clips](dict)
-        self._by_key: _Clips = {}
-        for kept in clips:
-            self.add(kept)
+        self._places: dict[_Key, tuple[_Clips, ...]] = {}  # of each clip
 
     def add(self, kept: _KeptClip) -> None:
         """Add a clip, in place of what was kept of it before."""
-        if kept.key in self._by_key:
-            self.remove(kept.key)
-        self._by_key[kept.key] = kept
-        for clips in self._groups_of(kept):
+        self.remove(kept.key)
+        values = identifying_values(kept.clip).items()
+        places = (self.titled[kept.title], *[self._reporting[value] for value in values])
+        self._places[kept.key] = places
+        for clips in places:
             clips[kept.key] = kept
 
     def remove(self, key: _Key) -> None:
         """Remove a clip."""
-        kept = self._by_key.pop(key, None)
-        if kept is not None:
-            for clips in self._groups_of(kept):
-                del clips[key]
-
-    def _groups_of(self, kept: _KeptClip) -> list[_Clips]:
-        values = identifying_values(kept.clip)
-        return [self.titled[kept.title], *map(self._reporting.__getitem__, values.items())]
+        for clips in self._places.pop(key, ()):
+            del clips[key]
 
     def like(self, clip: ClipIdentity) -> tuple[Sequence[_KeptClip], bool]:
         """Return those that agree with a clip in a value: of its values, the one that the fewest have finds them.
 
         Also return whether so many have each of its values that only its ``link_id`` finds any.
         """
-        if not self._by_key:
+        if not self._places:
             return [], False
         fewest: tuple[_Clips, ...] = ()
         count = _MOST_ALIKE + 1
@@ -462,11 +455,6 @@ class _ClipIndex:
         if link_id is not None:
             like += self._reporting.get(("link_id", link_id), {}).values()
         return like, is_crowd
-
-
-def _is_not_surely_same(found: tuple[_KeptClip, Answer]) -> bool:
-    _, answer = found
-    return answer != "same"
 
 
 class ClipMemory(ABC):
@@ -498,36 +486,37 @@ class ClipMemory(ABC):
 
     def records(self, target: TargetId, titles: Iterable[str] = ()) -> Sequence[Remembered]:
         """Return what may be remembered of a target, the surest last: its title and its values find candidates."""
-        key = self._key_of(target)
+        database = (self.urls.get(target.server, target.server), target.database)
         if target.kind != "asset":
-            items = self._items(key)
+            items = self._items(_Key(*database, target.kind, normal_form(target.name)))
             return [Remembered(target, items)] if items else []
-        found: dict[_Key, tuple[_KeptClip, Answer]] = {}
-        is_crowd = False
         if len(self._keys) > _MOST_KEYS:
             self._keys.clear()
-        database = key[:2]
+        found: dict[_Key, tuple[_KeptClip, Answer]] = {}
+        is_found = is_crowd = False
         for title in dict.fromkeys((target.name, *titles)):
             for kept in self._titled(database, normal_form(title)):
                 answer = is_remembered(kept.clip, title, target.clip, title)
                 found.setdefault(kept.key, (kept, answer))
-        if "same" not in [answer for _, answer in found.values()]:
+                is_found = is_found or answer == "same"
+        if not is_found:
             like, is_crowd = self._index(database).like(target.clip)
             for kept in like:
                 answer = compare_clips(kept.clip, target.clip).answer
                 found.setdefault(kept.key, (kept, answer))
-        surest_first = sorted(found.values(), key=_is_not_surely_same)
-        records = []
-        if is_crowd:
-            records.append(Remembered(target, {}, answer="unknown", is_crowd=True))
-        for kept, answer in surest_first[::-1]:
+        unknown = [Remembered(target, {}, answer="unknown", is_crowd=True)] if is_crowd else []
+        same = []
+        for kept, answer in reversed(found.values()):  # what was found first is the surest
             if answer == "other":
                 continue
             known = structs.replace(target, name=kept.title, clip=kept.clip)
             self._keys[known] = kept.key
-            items = self._items(kept.key)
-            records.append(Remembered(known, items, kept.run, kept.seen, answer))
-        return records
+            record = Remembered(known, self._items(kept.key), kept.run, kept.seen, answer)
+            if answer == "same":
+                same.append(record)
+            else:
+                unknown.append(record)
+        return unknown + same
 
     def _titled(self, database: _Database, title: str) -> Iterable[_KeptClip]:
         """Return the clips of a title: from all clips of its database once these are compared by their values."""
@@ -537,22 +526,20 @@ class ClipMemory(ABC):
 
     def _index(self, database: _Database) -> _ClipIndex:
         if database not in self._indexes:
-            self._indexes[database] = _ClipIndex(self._clips(database))
+            index = _ClipIndex()
+            for kept in self._clips(database):
+                index.add(kept)
+            self._indexes[database] = index
         return self._indexes[database]
 
     def clips_of(self, server: str, database: str, title: str) -> Sequence[Remembered]:
         """Return what is remembered of each clip that had a title when it was kept last."""
-        target = TargetId(server, database, "asset", title)
-        key = self._key_of(target)
+        place = (self.urls.get(server, server), database)
         records = []
-        for kept in self._titled(key[:2], key.name):
-            known = structs.replace(target, clip=kept.clip)
+        for kept in self._titled(place, normal_form(title)):
+            known = TargetId(server, database, "asset", title, clip=kept.clip)
             records.append(Remembered(known, self._items(kept.key), kept.run))
         return records
-
-    def _key_of(self, target: TargetId) -> _Key:
-        server = self.urls.get(target.server, target.server)
-        return _Key(server, target.database, target.kind, normal_form(target.name))
 
 
 class LedgerMemory(ClipMemory):
@@ -638,7 +625,8 @@ class LedgerMemory(ClipMemory):
             self._indexes.clear()
         if target in self._keys:
             return self._keys[target]
-        key = self._key_of(target)
+        server = self.urls.get(target.server, target.server)
+        key = _Key(server, target.database, target.kind, normal_form(target.name))
         if target.kind != "asset":
             return key
         for kept in self._titled(key[:2], key.name):
