@@ -53,8 +53,14 @@ class TargetMemory:
         self._entry: TargetId | None = None  # as it was kept, once it is looked for
         self._other_entries: list[TargetId] = []  # of its clip, as they were kept
         self._kept_items: Items = {}
-        self._handlers = tuple(_pending_handlers(target, context.run))
-        self._last_made = _last_made(target)
+        aspects = {effect.aspect for effects in target.effects for effect in effects}
+        self._runs_something = not _OPERATIONS.isdisjoint(aspects)
+        self._handlers: Sequence[_PendingHandler] = ()
+        if self._runs_something:
+            self._handlers = tuple(_pending_handlers(target, context.run))
+        self._last_made: Mapping[Thing, int] = {}
+        if not NUMBERED.isdisjoint(aspects):
+            self._last_made = _last_made(target)
         self._journalled_index: int | None = None
         self._items_before: Mapping[str, Json] | None = None  # remembered before the first write
         self._downloads: dict[int, str] = {}
@@ -99,8 +105,9 @@ class TargetMemory:
             for handler in self._handlers:
                 if not handler.before:
                     items[handler.item] = handler.pending
-        items |= self._items_between(index)
-        if self._target.requests[index].dest is None:
+        if self._last_made:
+            items |= self._items_between(index)
+        if self._runs_something and self._target.requests[index].dest is None:
             items |= self._in_doubt(index)
         calls: list[Call] = []
         if first:
@@ -136,12 +143,13 @@ class TargetMemory:
 
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
-        names = self._names_left(index)
-        self._kept_entry()
         if self._items_before is None:
+            self._kept_entry()
             self._items_before = self._kept_items
-        if self._items_before.keys() & names:
-            self._remember(dict.fromkeys(names))
+        if self._items_before:
+            names = self._names_left(index)
+            if self._items_before.keys() & names:
+                self._remember(dict.fromkeys(names))
 
     def downloaded(self, index: int, sha256: str) -> None:
         """Remember the content of a file that was fetched: it may be replaced as long as it is so."""
@@ -155,7 +163,8 @@ class TargetMemory:
         """Remember what follows from a settled request; ``results`` are those up to it."""
         result = results[index]
         if result.outcome == "done":
-            self.keep(self._items_if_done(index))
+            if self._runs_something:
+                self.keep(self._items_if_done(index))
             if index == self._rename_index:
                 target = self._target
                 keep = partial(self._keep_clip, target.title_after, target.clip, {})
@@ -264,15 +273,22 @@ class TargetMemory:
             if key.startswith(NEW):
                 items[ours] = True
                 made[aspect, ASPECTS[aspect].place(value)] = str(live_key)
-        return {**self._items_gone(live, made), **items}
+        if self._items_before:
+            items = {**self._items_gone(live, self._items_before, made), **items}
+        return items
 
-    def _items_gone(self, live: LiveTarget, made: Mapping[tuple[str, Hashable], str]) -> Items:
-        """Return what to forget: a key that is gone is not that of ours if the server gives it again.
+    def _items_gone(
+        self,
+        live: LiveTarget,
+        before: Mapping[str, Json],
+        made: Mapping[tuple[str, Hashable], str],
+    ) -> Items:
+        """Return which of the items ``before`` to forget: a key that is gone may be given to an item of others.
 
         ``made`` are the keys of new items by aspect and place: what others deleted there was made again.
         """
         items: Items = {}
-        for item, left_as in (self._items_before or {}).items():
+        for item, left_as in before.items():
             _, _, name = item.partition(":")
             aspect, _, key = name.partition(":")
             is_gone = False
@@ -354,8 +370,6 @@ class TargetMemory:
         If the run ends between the two, the item is gone, with everything that no playbook declares.
         """
         items: Items = {}
-        if not self._last_made:
-            return items
         request = self._target.requests[index]
         gone: set[Thing] = set()
         for effect in request.effects:

@@ -257,7 +257,10 @@ def verify(
         comparison = compare(expected, others.items(), read, ASPECTS, depends_on.items())
     else:
         comparison = compare(expected, (), read, ASPECTS)
-    differing = _differing(expected, comparison)
+    differing: dict[Thing, Difference] = {}
+    for thing, expectation in expected.items():
+        if expectation.done and comparison.verdicts[thing] in ("before", "else"):
+            differing[thing] = _difference(thing, expectation, comparison)
     differences = [*differing.values()]
     awaited: dict[Thing, Json] = {}
     if differing:
@@ -277,17 +280,6 @@ def verify(
         notes=tuple(beside.notes),
         awaited=awaited,
     )
-
-
-def _differing(
-    expected: Mapping[Thing, Expected], comparison: Comparison
-) -> dict[Thing, Difference]:
-    """Return the difference of each thing that is not as the requests that were done should have made it."""
-    differing: dict[Thing, Difference] = {}
-    for thing, expectation in expected.items():
-        if expectation.done and comparison.verdicts[thing] in ("before", "else"):
-            differing[thing] = _difference(thing, expectation, comparison)
-    return differing
 
 
 def _awaited(
