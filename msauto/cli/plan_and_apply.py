@@ -173,19 +173,16 @@ class RunDialog(Struct, frozen=True):
             nonlocal agreed
             with asking():
                 self.watch.erase()
-                if agreed is not None:
-                    changed = differences(agreed, plan)
-                    if not changed and plan.refusals == agreed.refusals:
-                        return "apply"
-                    print_message("The plan has changed since it was shown, and nothing was sent:")
-                    for (server, _, _, name, _), why in changed.items():
-                        print_message(f"  {visible(f'{server}: {name}: {why}')}")
-                shown, agreed = self.clock.monotonic(), plan
+                if agreed is not None and not _report_changed(agreed, plan):
+                    return "apply"
+                agreed = plan
+                shown = self.clock.monotonic()
                 if not self._may_apply(plan):
                     return "leave"
-                return (
-                    "apply" if self.clock.monotonic() - shown <= _LONGEST_THOUGHT else "plan again"
-                )
+                thought = self.clock.monotonic() - shown
+                if thought > _LONGEST_THOUGHT:
+                    return "plan again"
+                return "apply"
 
         return agree
 
@@ -295,6 +292,17 @@ class RunDialog(Struct, frozen=True):
             command = loaded.resolved.secrets.redact_message(_continuing(context, loaded.inputs))
             print_message(f"  → to continue: {visible(command)}")
         return code
+
+
+def _report_changed(agreed: Plan, plan: Plan) -> bool:
+    """Return whether a plan is another one than was agreed to; report how its targets differ."""
+    changed = differences(agreed, plan)
+    if not changed and plan.refusals == agreed.refusals:
+        return False
+    print_message("The plan has changed since it was shown, and nothing was sent:")
+    for (server, _, _, name, _), why in changed.items():
+        print_message(f"  {visible(f'{server}: {name}: {why}')}")
+    return True
 
 
 def _is_continued(result: TargetResult) -> bool:

@@ -163,14 +163,18 @@ def _kind_of(
     result: TargetResult, lost: Collection[str], busy: Collection[str]
 ) -> CauseKind | None:
     target, statuses = result.target, _statuses(result)
-    if_lost: CauseKind | None = "no connection" if target.server in lost else None
-    if target.error is not None:
-        return if_lost if target.cause is UNSET else target.cause
-    if statuses & UNAUTHORIZED_STATUSES:
-        return "account rejected"
-    if statuses & BUSY_STATUSES or (not statuses and target.server in busy):
-        return "busy"
-    return if_lost if statuses <= {None} else None
+    if target.error is None:
+        if statuses & UNAUTHORIZED_STATUSES:
+            return "account rejected"
+        if statuses & BUSY_STATUSES or (not statuses and target.server in busy):
+            return "busy"
+        if statuses - {None}:
+            return None
+    elif target.cause is not UNSET:
+        return target.cause
+    if target.server in lost:
+        return "no connection"
+    return None
 
 
 def _causes(group: _CauseGroup, reasons: Reasons) -> Iterator[Cause]:
