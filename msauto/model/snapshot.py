@@ -121,13 +121,17 @@ class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
 _ENCODER: Final = json.Encoder(order="sorted", enc_hook=str)
 _WIDTH: Final = 12
 _PLACE: Final = 4
+_NO_PLACE: Final = "-" * _PLACE
 _HIDDEN: Final = "*" * _WIDTH
 
 
 def digest(value: Any, place: Hashable = None) -> str:
     """Return twelve characters: four for the place of an item, eight for all of it."""
-    at = b"" if place is None else _hashed(place, 3)
-    return f"{at.decode():-<{_PLACE}}{_hashed(value, 6).decode()}"
+    whole = blake2b(canonical(value), digest_size=6).digest()
+    if place is None:
+        return f"{_NO_PLACE}{b2a_base64(whole, newline=False).decode()}"
+    at = blake2b(canonical(place), digest_size=3).digest()
+    return b2a_base64(at + whole, newline=False).decode()
 
 
 def part_digest(part: Part) -> str:
@@ -138,8 +142,9 @@ def part_digest(part: Part) -> str:
             count += len(twins)
         elif value not in ("", [], None):
             count += 1
-    counted = b2a_base64(count.to_bytes(3), newline=False)  # no answer has more
-    return f"{counted.decode()}{_hashed(part, 6).decode()}"
+    whole = blake2b(canonical(part), digest_size=6).digest()
+    counted = count.to_bytes(3)  # no answer has more
+    return b2a_base64(counted + whole, newline=False).decode()
 
 
 def _count_of(digest_of_part: str) -> int:
@@ -151,10 +156,6 @@ def canonical(value: Any) -> bytes:
     """Return a value as bytes, which are the same for equal values: texts are compared after Unicode NFC."""
     text = _ENCODER.encode(value)
     return text if text.isascii() else plain(text.decode()).encode()
-
-
-def _hashed(value: Any, size: int) -> bytes:
-    return b2a_base64(blake2b(canonical(value), digest_size=size).digest(), newline=False)
 
 
 @lru_cache(1000)
