@@ -74,49 +74,50 @@ TASK = Trigger()
 """Run for a task."""
 
 
-class PlanBuilder:
+class PlanBuilder(Struct, eq=False):
     """Collects the changes and requests of one target. Requests refer to their changes by the number given here."""
 
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        self.depends_on: set[str] = set()
-        """What decisions depend on: facts (``fact frames``), things (``field first_frame``), whole aspects."""
-        self.warnings: list[str] = []
-        self.emptied: list[tuple[AspectName, int]] = []
-        self.holding: list[Effect] = []
-        """What the tasks ask and needs no change: it is to stay as it is."""
-        self.unwanted: list[tuple[AspectName, Json]] = []
-        """Attributes of items that no one may make meanwhile: the tasks exclude them."""
-        self.minded: dict[str, Json] = {}
-        """Items of the ledger: what is there, and others may not change, as if this run had left it so."""
-        self.altered: set[str] = set()
-        """The values of the clip's identity that the changes may alter."""
-        self.claimed_places: list[tuple[Folder, TaskSource]] = []
-        """Folder and title of each entry that the changes make or alter."""
-        self.placed: list[tuple[str, int, int, TaskSource]] = []
-        """What the tasks place: what it is, its first and its last frame, and where a task names it."""
-        self.checks: list[Callable[[PlanContext, Callable[[], Snapshot]], Iterable[str]]] = []
-        """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant.
+    changes: list[Change] = []
+    depends_on: set[str] = set()
+    """What decisions depend on: facts (``fact frames``), things (``field first_frame``), whole aspects."""
+    warnings: list[str] = []
+    emptied: list[tuple[AspectName, int]] = []
+    holding: list[Effect] = []
+    """What the tasks ask and needs no change: it is to stay as it is."""
+    unwanted: list[tuple[AspectName, Json]] = []
+    """Attributes of items that no one may make meanwhile: the tasks exclude them."""
+    minded: dict[str, Json] = {}
+    """Items of the ledger: what is there, and others may not change, as if this run had left it so."""
+    altered: set[str] = set()
+    """The values of the clip's identity that the changes may alter."""
+    claimed_places: list[tuple[Folder, TaskSource]] = []
+    """Folder and title of each entry that the changes make or alter."""
+    placed: list[tuple[str, int, int, TaskSource]] = []
+    """What the tasks place: what it is, its first and its last frame, and where a task names it."""
+    checks: list[Callable[[PlanContext, Callable[[], Snapshot]], Iterable[str]]] = []
+    """They yield warnings from the snapshot after the run; ``PlanningError``: what cannot be meant.
 
-        None of them holds the context, which holds this: the garbage collector would have to find each such circle.
-        """
-        self.outside: dict[tuple[AspectName, str], Outside] = {}
-        """What was changed outside, by the aspect and how the change of it is called."""
-        self.is_keeping = False
-        """Something that others changed stays as it is."""
-        self.is_in_doubt = False
-        """Something that an accepted request made does not show, and is not made again."""
-        self.settled: list[tuple[str, Json, str]] = []
-        """Items that the ledger is to hold, and the thing of the run that an item shows to have made it."""
-        self.news = 0
-        self.wait = 0.0
-        self._requests: list[tuple[int, Request]] = []
-        self._runs: set[int] = set()
+    None of them holds the context, which holds this: the garbage collector would have to find each such circle.
+    """
+    outside: dict[tuple[AspectName, str], Outside] = {}
+    """What was changed outside, by the aspect and how the change of it is called."""
+    is_keeping: bool = False
+    """Something that others changed stays as it is."""
+    is_in_doubt: bool = False
+    """Something that an accepted request made does not show, and is not made again."""
+    settled: list[tuple[str, Json, str]] = []
+    """Items that the ledger is to hold, and the thing of the run that an item shows to have made it."""
+    news: int = 0
+    wait: float = 0.0
+    ranked: list[tuple[int, Request]] = []
+    """The requests as the aspects added them, each with its place in the table."""
+    runs: set[int] = set()
+    """The numbers of the changes that are run, not compared."""
 
     @property
     def differences(self) -> list[Change]:
         """The changes that were found by comparing; not what is run."""
-        return [change for number, change in enumerate(self.changes) if number not in self._runs]
+        return [change for number, change in enumerate(self.changes) if number not in self.runs]
 
     def change(
         self,
@@ -149,7 +150,7 @@ class PlanBuilder:
     ) -> int:
         """Add what is run rather than compared; return its number. It cannot be undone."""
         before: Json = True if cause.before else None
-        self._runs.add(len(self.changes))
+        self.runs.add(len(self.changes))
         change = Change(
             "run",
             aspect,
@@ -171,7 +172,7 @@ class PlanBuilder:
     ) -> None:
         """Add a request that makes these changes and has these effects."""
         numbers = _shared_numbers(tuple(changes))
-        self._requests.append(
+        self.ranked.append(
             (_RANK[phase], structs.replace(request, changes=numbers, effects=effects))
         )
 
@@ -204,7 +205,7 @@ class PlanBuilder:
 
     def requests(self) -> tuple[Request, ...]:
         """Return the requests in the order of the table; within one phase, as the aspects added them."""
-        return tuple([request for _, request in sorted(self._requests, key=itemgetter(0))])
+        return tuple([request for _, request in sorted(self.ranked, key=itemgetter(0))])
 
 
 class PlanContext(Struct, frozen=True, eq=False):
