@@ -334,16 +334,10 @@ class RssItems(ListAspect):
         channel = context.live_title
         builder = context.builder
         file = str(item.named["file"])
-        content = {name: value for name, value in item.named.items() if name not in self.kept}
         is_document = dialect.sends_document(file)
-        lost = [name for name in content if name != "text" and not is_document]
-        if lost:
-            raise refuse(
-                f"item {item.label} is sent as a text (rss_body: {dialect.rss_body}), "
-                f"which cannot carry its {' and '.join(lost)}",
-                item.source,
-                "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
-            )
+        content = {name: value for name, value in item.named.items() if name not in self.kept}
+        if not is_document:
+            _check_text(item, content, dialect)
         names = _LINES if "text" in content else tuple(content)
         if live is None:
             number = builder.change("add", self.name, item.label, None, content, item.source)
@@ -352,20 +346,20 @@ class RssItems(ListAspect):
             number = builder.change("change", self.name, item.label, before, content, item.source)
         others = self._others(context, item, live or {}, names, document=is_document)
         fields = {**others, **content}
-        shown = {name: value for name, value in fields.items() if not name.startswith("<")}
-        phase = Phase.RSS_PUT
-        effects = [Effect(self.name, key, None, {**shown, "file": file})]
-        if live is not None:
-            gone = Effect(self.name, key, live, None)
-            is_in_file = live.get("file", key) == file
-            if dialect.rss_update == "delete_put" or not is_in_file:
-                phase = Phase.RSS_REPLACE
-                builder.send(phase, requests.delete_rss(channel, key), [number], gone)
-            else:
-                effects.insert(0, gone)
         guid = str(item.named["guid"] or key)
-        request = requests.put_rss(channel, file, _body(guid, fields, document=is_document))
-        builder.send(phase, request, [number], *effects)
+        put = requests.put_rss(channel, file, _body(guid, fields, document=is_document))
+        shown = {name: value for name, value in fields.items() if not name.startswith("<")}
+        made = Effect(self.name, key, None, {**shown, "file": file})
+        if live is None:
+            builder.send(Phase.RSS_PUT, put, [number], made)
+            return
+        gone = Effect(self.name, key, live, None)
+        is_in_file = live.get("file", key) == file
+        if is_in_file and dialect.rss_update == "put":
+            builder.send(Phase.RSS_PUT, put, [number], gone, made)
+            return
+        builder.send(Phase.RSS_REPLACE, requests.delete_rss(channel, key), [number], gone)
+        builder.send(Phase.RSS_REPLACE, put, [number], made)
 
     def _others(
         self,
@@ -518,6 +512,18 @@ def _desired(args: RssItemArgs) -> DesiredRssItem:
         item=ABSENT if args.item is None else body_texts(args.item),
         present=present,
     )
+
+
+def _check_text(item: ListItem, content: Attributes, dialect: Dialect) -> None:
+    """Refuse what an item names besides its text, where it is sent as a text alone."""
+    lost = [name for name in content if name != "text"]
+    if lost:
+        raise refuse(
+            f"item {item.label} is sent as a text (rss_body: {dialect.rss_body}), "
+            f"which cannot carry its {' and '.join(lost)}",
+            item.source,
+            "leave that out; or set `rss_body: item` in the server's dialect if the server takes item documents",
+        )
 
 
 def _file(desired: DesiredRssItem, dialect: Dialect) -> str:

@@ -38,7 +38,7 @@ from msauto.aspects.segment_frames import (
 from msauto.model import requests
 from msauto.model.desired import ABSENT, TaskSource
 from msauto.model.plan import Change, Target
-from msauto.model.snapshot import TWINS
+from msauto.model.snapshot import TWINS, Json
 
 _MOST_PIECES: Final = 10_000
 
@@ -193,43 +193,49 @@ def _plan_whole(
     """Delete all segments, and make the grid by one request: the server gives the pieces their numbers."""
     rule = todo.rule
     context = todo.context
-    live = todo.live
-    key = str(duration)
-    builder = context.builder
-    source = pieces[0].source
-    unknown: set[str] = set()
-    can_write_back = True
-    for number in remade:
-        unknown.update(todo.unknown(number))
-        can_write_back = can_write_back and not cannot_write_back(live[number])
-    named: Item = {}
-    title: str | None = None
-    if TITLE_BEGINS in pieces[0].named:
-        title = str(pieces[0].named[TITLE_BEGINS])
-        named["title"] = title
-    changed_outside = [
-        outside for (aspect, _), outside in builder.outside.items() if aspect == rule.name
-    ]
-    if changed_outside:
-        builder.outside["segmentation", key] = changed_outside[0]
-    change = builder.change(
-        "change" if remade else "add",
-        "segmentation",
-        key,
-        [show(number, live[number]) for number in remade] or None,
-        {"duration": duration, "pieces": len(pieces), **named, **dict.fromkeys(sorted(unknown))},
-        source,
-        reversible=can_write_back and not unknown,
-        losses=len(remade),
-    )
-    builder.warn_of_blanks(f"the title of segmentation {key!r}", "", text_of(title), source)
+    title = pieces[0].named.get(TITLE_BEGINS)
+    grid: Item = {"duration": duration, "pieces": len(pieces)}
+    if title is not None:
+        grid["title"] = title
+    change = _change_to(grid, todo, remade, pieces[0].source)
     for number in remade:
         todo.gone[int(number)].append(change)
-    for number, source_of_exactly in surplus.items():
-        todo.delete(number, source_of_exactly, exactly=True)
+    for number, exactly in surplus.items():
+        todo.delete(number, exactly, exactly=True)
     todo.send()
     effects = []
     for piece in pieces:
         effects.append(rule.effect(rule.new_key(context), None, {**NOT_SENT, **piece.named}))
-    request = requests.create_segmentation(context.path, duration, title)
-    builder.send(Phase.SEGMENT_CREATE, request, [change], *effects)
+    request = requests.create_segmentation(
+        context.path, duration, None if title is None else str(title)
+    )
+    context.builder.send(Phase.SEGMENT_CREATE, request, [change], *effects)
+
+
+def _change_to(grid: Item, todo: SegmentRequests, remade: Sequence[str], source: TaskSource) -> int:
+    """Add the change to a grid, and return its number; what it loses and was never known is ``None`` afterwards."""
+    builder = todo.context.builder
+    key = str(grid["duration"])
+    before: list[Json] = [show(number, todo.live[number]) for number in remade]
+    unknown: set[str] = set()
+    is_reversible = True
+    for number in remade:
+        unknown.update(todo.unknown(number))
+        is_reversible = is_reversible and not cannot_write_back(todo.live[number])
+    for (aspect, _), outside in builder.outside.items():
+        if aspect == todo.rule.name:  # the change shows the first of them
+            builder.outside["segmentation", key] = outside
+            break
+    change = builder.change(
+        "change" if remade else "add",
+        "segmentation",
+        key,
+        before or None,
+        {**grid, **dict.fromkeys(sorted(unknown))},
+        source,
+        reversible=is_reversible and not unknown,
+        losses=len(remade),
+    )
+    title = text_of(grid.get("title"))
+    builder.warn_of_blanks(f"the title of segmentation {key!r}", "", title, source)
+    return change

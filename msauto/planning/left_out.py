@@ -161,37 +161,48 @@ async def protected(
 ) -> list[DesiredAsset]:
     """Return what the tasks that are left out declare for the clip; one that is in error declares nothing.
 
-    ``for_clip`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing.
+    ``for_clip`` is what the plan declares for it. Without ``reads``, what needs more than was read declares nothing,
+    and the plan does not depend on it. Warnings of what is left out do not concern the plan.
     """
     declared: list[DesiredAsset] = []
-    warnings = finder.warnings
+    warnings_before = finder.warnings
     used_before = set(layers.depends_on)
     for member in protecting:
-        answer = finder.answer_to(member)
-        evaluate = partial(
-            layers.evaluate,
-            entry=member.entry,
-            source=member.intent.source,
-            answer=answer,
-            reads=reads,
-        )
         with suppress(*_INVALID):
-            if member.where and not await evaluate(partial(may_choose, member.where)):
-                continue
-            desired = await evaluate(member.intent.evaluate)
-            if desired is None:
-                continue
-            mine, _ = await finder.divide([(member, desired)], renaming=for_clip)
-            for _, part in mine:
-                if not isinstance(part, DesiredAsset):
-                    continue
-                if part.folder is not None and answer is not None:
-                    check_guard(answer.asset, answer.title, part.folder)
-                declared.append(part)
-    finder.warnings = warnings
+            desired = await _declared_by(member, layers, finder, for_clip, reads=reads)
+            if desired is not None:
+                declared.append(desired)
+    finder.warnings = warnings_before
     if not reads:
         layers.depends_on = used_before
     return declared
+
+
+async def _declared_by(
+    member: IntentGroupMember,
+    layers: Layers,
+    finder: ClipFinder,
+    for_clip: Sequence[Declared],
+    *,
+    reads: bool,
+) -> DesiredAsset | None:
+    """Return what one task that is left out declares for the clip; ``None``: nothing, or not for this clip."""
+    answer = finder.answer_to(member)
+    evaluate = partial(
+        layers.evaluate, entry=member.entry, source=member.intent.source, answer=answer, reads=reads
+    )
+    if member.where and not await evaluate(partial(may_choose, member.where)):
+        return None
+    desired = await evaluate(member.intent.evaluate)
+    if desired is None:
+        return None
+    for_this_clip, _ = await finder.divide([(member, desired)], renaming=for_clip)
+    for _, part in for_this_clip:
+        if isinstance(part, DesiredAsset):
+            if part.folder is not None and answer is not None:
+                check_guard(answer.asset, answer.title, part.folder)
+            return part
+    return None
 
 
 # Contradictions -------------------------------------------------------------------------------------------------------

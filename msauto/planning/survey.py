@@ -251,7 +251,12 @@ async def _named_otherwise(
             losing.setdefault(group.database, []).append((group, target))
     if not losing:
         return planned, []
-    left_out = await _left_out_of(context, planned)
+    failed: list[IntentGroup] = []
+    for group, outcome in planned:
+        if outcome.state == "error" and group.kind == "asset":
+            failed.append(group)
+    await find_clips(context.reader, failed)
+    left_out = _left_out(context, planned, failed)
     named: list[IntentGroup] = []
     replanned: dict[int, SurveyedTarget] = {}
     for database, losing_here in losing.items():
@@ -273,19 +278,22 @@ async def _named_otherwise(
     return [(group, replanned.get(id(group), outcome)) for group, outcome in planned], named
 
 
-async def _left_out_of(context: SurveyContext, planned: Sequence[Planned]) -> list[Intent]:
-    """Return what is left out and protects no clip so far, with the tasks in error of which no title is known."""
-    failed: list[IntentGroup] = []
-    for group, outcome in planned:
-        if outcome.state == "error" and group.kind == "asset":
-            failed.append(group)
-    await find_clips(context.reader, failed)
+def _left_out(
+    context: SurveyContext, planned: Sequence[Planned], failed: Sequence[IntentGroup]
+) -> list[Intent]:
+    """Return the tasks that are left out, without those that protect a clip already.
+
+    Of the ``failed`` groups, a task is among them of which no title is known: it may name any clip.
+    """
+    left_out = list(context.left_out)
+    for group in failed:
+        if group.is_unknown:
+            left_out.append(group.members[0].intent)
     protecting: set[int] = set()
     for group, _ in planned:
         if group.clip is not None:
             protecting.update([id(member.intent) for member in group.protecting])
-    unread = [group.members[0].intent for group in failed if group.is_unknown]
-    return [intent for intent in (*context.left_out, *unread) if id(intent) not in protecting]
+    return [intent for intent in left_out if id(intent) not in protecting]
 
 
 async def _with_one_target_a_clip(
