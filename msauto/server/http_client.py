@@ -7,10 +7,10 @@ A read is tried again, by :mod:`msauto.retry_policy`; a write is not: see :mod:`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from msgspec import structs
 
@@ -129,36 +129,36 @@ class HttpClient:
         shown = error_answers.show_body(reply.data, reply.charset)
         return Answer(reply.status, self._secrets.redact_message(shown))
 
-    async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
+    def write(
+        self, request: Request, permit: Permit | None = None
+    ) -> Coroutine[Any, Any, RawAnswer]:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
 
-        async def attempt() -> RawAnswer:
-            arriving = await self._send(request, self._limits[is_batch], permit=permit)
+        async def judged(response: _Arriving) -> RawAnswer:
             try:
-                reply = await self._reply(arriving, MAX_BYTES if is_batch else ANSWER_BYTES)
+                reply = await self._reply(response, MAX_BYTES if is_batch else ANSWER_BYTES)
             except errors.UnreadableError as error:  # it was sent, and may have been done
                 raise errors.InDoubtError(error.message, remedy=error.remedy) from error
             error_answers.judge_status(reply, self.spec.dialect)
             error_answers.judge_write(reply, self.spec.dialect)
             return reply
 
-        return await self._noted(request, attempt)
+        return self._exchange(request, self._limits[is_batch], judged, permit=permit)
 
-    async def read(
+    def read(
         self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False
-    ) -> T:
+    ) -> Coroutine[Any, Any, T]:
         """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
         is never an error, whatever its text.
         """
 
-        async def attempt() -> T:
+        async def parsed(response: _Arriving) -> T:
             async with AsyncExitStack() as turn:
-                arriving = await self._send(request, self._limits[listing])
-                reply = await self._reply(arriving, MAX_BYTES if listing else ANSWER_BYTES, turn)
+                reply = await self._reply(response, MAX_BYTES if listing else ANSWER_BYTES, turn)
                 error_answers.judge_status(reply, self.spec.dialect)
                 try:
                     if len(reply.data) < _LARGE:
@@ -168,42 +168,40 @@ class HttpClient:
                     error_answers.judge_body(reply, self.spec.dialect)
                     raise
 
-        return await self._noted(request, attempt)
+        return self._exchange(request, self._limits[listing], parsed)
 
-    async def read_listing(
+    def read_listing(
         self, request: Request, begin: Callable[[str | None], ListingReading]
-    ) -> Listing:
+    ) -> Coroutine[Any, Any, Listing]:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
 
         ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
         """
 
-        async def attempt() -> Listing:
-            async with aclosing(await self._send(request, self._limits[True])) as response:
-                if response.status >= 300:
-                    error_answers.judge_status(
-                        await self._reply(response, MAX_BYTES), self.spec.dialect
-                    )
-                charset = error_answers.charset_of(response.header("content-type"))
+        async def parsed(response: _Arriving) -> Listing:
+            if response.status >= 300:
+                reply = await self._reply(response, MAX_BYTES)
+                error_answers.judge_status(reply, self.spec.dialect)
+            charset = error_answers.charset_of(response.header("content-type"))
 
-                def judge(head: bytes) -> None:
-                    error_answers.judge_body(
-                        RawAnswer(response.status, head, charset), self.spec.dialect
-                    )
+            def judge(head: bytes) -> None:
+                reply = RawAnswer(response.status, head, charset)
+                error_answers.judge_body(reply, self.spec.dialect)
 
-                return await read_arriving(response.read, begin(charset), judge)
+            return await read_arriving(response.read, begin(charset), judge)
 
-        return await self._noted(request, attempt)
+        return self._exchange(request, self._limits[True], parsed)
 
-    async def ask(self, request: Request) -> RawAnswer:
+    def ask(self, request: Request) -> Coroutine[Any, Any, RawAnswer]:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in transport.READS:
             raise ValueError(f"{request.method} is not a read")
-
-        async def attempt() -> RawAnswer:
-            return await self._reply(await self._send(request, self._limits[False]), ANSWER_BYTES)
-
-        return await self._noted(request, attempt, once=True)
+        return self._exchange(
+            request,
+            self._limits[False],
+            lambda response: self._reply(response, ANSWER_BYTES),
+            once=True,
+        )
 
     async def download(self, request: Request, dest: Path, *, seconds: float | None = None) -> int:
         """Save the answer to a read as a complete file, or not at all; return its size in bytes.
@@ -238,18 +236,15 @@ class HttpClient:
         setting = "read" if time_limit == times.read else "proxy"
         limits = transport.TimeLimits(times.connect, time_limit, setting, pace=time_limit)
 
-        async def attempt() -> FetchResult:
-            if watch is not None:
-                watch.asked(time_limit)
-            async with aclosing(await self._send(request, limits, _UNCOMPRESSED)) as response:
-                await self._judge_download(response)
-                length = (
-                    "" if response.header("content-encoding") else response.header("content-length")
-                )
-                total = read_whole(length, MOST_LONG, least=0)
-                return await save_body(response.read, dest, total, watch, planned)
+        async def saved(response: _Arriving) -> FetchResult:
+            await self._judge_download(response)
+            length = response.header("content-length")
+            if response.header("content-encoding"):
+                length = ""
+            total = read_whole(length, MOST_LONG, least=0)
+            return await save_body(response.read, dest, total, watch, planned)
 
-        return await self._noted(request, attempt)
+        return await self._exchange(request, limits, saved, more=_UNCOMPRESSED, watch=watch)
 
     def hide(self, text: str) -> str:
         """Return a text with the secrets of this server redacted."""
@@ -257,19 +252,36 @@ class HttpClient:
 
     # One exchange ----------------------------------------------------------------------------------------------
 
-    async def _noted(
-        self, request: Request, attempt: Callable[[], Awaitable[T]], *, once: bool = False
+    async def _exchange(
+        self,
+        request: Request,
+        limits: transport.TimeLimits,
+        take: Callable[[_Arriving], Awaitable[T]],
+        *,
+        more: transport.Headers = _COMPRESSED,
+        permit: Permit | None = None,
+        watch: DownloadObserver | None = None,
+        once: bool = False,
     ) -> T:
-        """Try a request, a read again after a transient error, and report to the circuit breaker what becomes of it."""
+        """Send a request, and return what ``take`` makes of its answer, which is then closed.
+
+        A read is tried again after a transient error, unless it is sent ``once``. ``watch`` learns of each attempt, and
+        the circuit breaker what becomes of the request.
+        """
         self._check(request)
-        retries = 0
-        if request.method in transport.READS:
-            self.reads += 1
-            retries = 0 if once else READ_RETRIES
+        is_read = request.method in transport.READS
+        self.reads += is_read
+        retries = READ_RETRIES if is_read and not once else 0
         number = 0
         while True:
             try:
-                found = await attempt()
+                if watch is not None:
+                    watch.asked(limits.read)
+                granted = permit or await self.pacer.permit()
+                sending = self._sending(request, limits, more, granted)
+                async with aclosing(await sending) as response:
+                    self._judge_head(request, response, granted)
+                    taken = await take(response)
             except errors.ServerError as error:
                 pause = _pause_before_retry(error, number) if number < retries else None
                 if pause is None:
@@ -278,47 +290,43 @@ class HttpClient:
             else:
                 if self._breaker.failures:
                     self._breaker = self._breaker.answered()
-                return found
+                return taken
             number += 1
             await self._clock.sleep(pause)
 
-    async def _send(
+    def _sending(
         self,
         request: Request,
         limits: transport.TimeLimits,
-        more: transport.Headers = _COMPRESSED,
-        permit: Permit | None = None,
-    ) -> _Arriving:
+        more: transport.Headers,
+        permit: Permit,
+    ) -> Awaitable[_Arriving]:
+        """Return what sends a request; a write is admitted first."""
         headers = [*self._headers, *more]
-        content: bytes | None = None
+        content = None
         if request.body is not None:
             headers.append(("Content-Type", request.body.media_type))
             content = request.body.content
-        permit = permit or await self.pacer.permit()
         if request.method not in transport.READS:
             try:
                 self._admit()
             except BaseException:
                 permit.release()
                 raise
-        response = await self._transport.send(
-            request.method, request.path, headers, content, limits, permit
-        )
+        return self._transport.send(request.method, request.path, headers, content, limits, permit)
+
+    def _judge_head(self, request: Request, response: _Arriving, permit: Permit) -> None:
+        """Let the pacer learn the status; raise for a part of an answer, which no read asks for."""
         self._answered = True
         retry_after = None if response.status < 300 else self._retry_after(response)
         permit.answered(response.status, retry_after)
         if request.method in transport.READS:
-            try:
-                error_answers.judge_range(response.status, response.header("content-range"))
-            except errors.RejectedError:
-                await response.aclose()
-                raise
-        return response
+            error_answers.judge_range(response.status, response.header("content-range"))
 
     async def _reply(
         self, response: _Arriving, most: int, turn: AsyncExitStack | None = None
     ) -> RawAnswer:
-        """Return the answer with its body, or with the beginning of an error's body; and close it.
+        """Return the answer with its body, or with the beginning of an error's body; its permit is released.
 
         Raises for a larger one. With ``turn``, what is large arrives one answer at a time, until that is closed.
         """
@@ -327,16 +335,16 @@ class HttpClient:
             most = error_answers.ERROR_BYTES
         chunks = []
         size = 0
-        async with aclosing(response):
-            length = read_whole(response.header("content-length"), MOST_LONG)
-            if not failed and length is not None and length > most:
-                raise too_large(most)
-            while size <= most and (chunk := await response.read()):
-                chunks.append(chunk)
-                size += len(chunk)
-                if turn is not None and size >= _LARGE:
-                    await turn.enter_async_context(self._large)
-                    turn = None
+        length = read_whole(response.header("content-length"), MOST_LONG)
+        if not failed and length is not None and length > most:
+            raise too_large(most)
+        while size <= most and (chunk := await response.read()):
+            chunks.append(chunk)
+            size += len(chunk)
+            if turn is not None and size >= _LARGE:
+                await turn.enter_async_context(self._large)
+                turn = None
+        await response.aclose()
         if size > most and not failed:
             raise too_large(most)
         data = b"".join(chunks)[:most]
