@@ -69,12 +69,10 @@ class Model(BaseModel):
         if not isinstance(record, ValidationRecord) or not isinstance(data, dict):
             return handler(data)
         record.mappings[id(data)] = (data, cls)
-        # A missing key is not reported beside an unknown one.
-        is_known = data.keys() <= fields_of(cls).keys()
-        broken = []
-        for broken_rule in broken_rules(cls.rules, data):
-            if is_known or not broken_rule.lacks:
-                broken.append(broken_rule)
+        broken = list(broken_rules(cls.rules, data)) if cls.rules else []
+        if broken and not data.keys() <= fields_of(cls).keys():
+            # A missing key is not reported beside an unknown one.
+            broken = [broken_rule for broken_rule in broken if not broken_rule.lacks]
         if broken:
             record.broken[id(data)] = broken
         model = record.models[id(data)] = handler(data)

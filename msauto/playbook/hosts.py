@@ -113,8 +113,9 @@ def open_hosts(options: ResolveOptions, files: Files) -> Hosts:
     """
     problems = Problems()
     extra: list[Variable] = []
-    with problems:
-        extra = read_extra(options.extra_vars, files)
+    for text in options.extra_vars:
+        with problems:
+            extra += read_extra(text, files)
     with problems:
         inventory = _inventory(options.inventories, options.server_url, files)
     if problems:

@@ -53,9 +53,10 @@ class TaskContext(Struct, frozen=True):
     batch: int = 0
 
 
-def task_intents(task: Task, context: TaskContext) -> Iterator[tuple[Order, model.Intent]]:
-    """Yield the intents of one task on one host; raises :class:`InputError` with all that is wrong."""
-    problems = Problems()
+def task_intents(
+    task: Task, context: TaskContext, problems: Problems
+) -> Iterator[tuple[Order, model.Intent]]:
+    """Yield the intents of one task on one host; ``problems`` collects what is wrong."""
     for order, scope in _scopes(task.inherited, context.scope, problems):
         with problems:
             host_task = _on_host(task, context, scope)
@@ -64,7 +65,6 @@ def task_intents(task: Task, context: TaskContext) -> Iterator[tuple[Order, mode
             if intent is not None:
                 intent = structs.replace(intent, notify=notify, batch=context.batch)
                 yield (*order, task.number), intent
-    problems.check()
 
 
 def _notified(task: Task, context: TaskContext, scope: TemplateScope) -> tuple[model.Handler, ...]:
@@ -101,16 +101,16 @@ def _handlers_called(name: str, task: Task, play: Play, node: SourceNode) -> lis
     return numbers  # none of an invalid handler, which is reported itself
 
 
-def task_handlers(task: Task, context: TaskContext, order: Order) -> Iterator[model.Handler]:
+def task_handlers(
+    task: Task, context: TaskContext, order: Order, problems: Problems
+) -> Iterator[model.Handler]:
     """Yield the handlers of one handler task on one host, one for each item of its loop."""
-    problems = Problems()
     for items, scope in _scopes(task.inherited, context.scope, problems):
         with problems:
             host_task = _on_host(task, context, scope, task.name)
             if host_task is not None:
                 evaluate = host_task.evaluator(host_task.arguments())
                 yield model.Handler(host_task.name, host_task.source, evaluate, (*order, *items))
-    problems.check()
 
 
 def _scopes(

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode
-from msauto.errors import nearest
+from msauto.errors import InputError, Problem, nearest
 from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
@@ -68,10 +68,9 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
             with problems:
                 if file != path:
                     files.check_inside(file, Path(path))
-                builder.add(files.flawed(file))
+                builder.add(files.flawed(file), problems)
     problems.check()
-    with problems:
-        builder.order_groups()
+    problems += builder.order_groups()
     for path in paths:
         if path not in files.given:
             with problems:
@@ -101,21 +100,24 @@ class _InventoryBuilder(Struct):
     warnings: list[str] = []
     children_first: list[str] = []
 
-    def add(self, document: Document) -> None:
-        """Read one file. Of its flaws, only those that leave a value unknown are raised."""
+    def add(self, document: Document, problems: Problems) -> None:
+        """Read one file; ``problems`` collects those of its groups, all others are raised.
+
+        Of the flaws of the text, those are raised that leave a value unknown.
+        """
         node = SourceNode(document)
         data = {} if document.data is None else document.data
         _, findings, _ = validate_data(InventoryFile, data, node)
-        problems = Problems(problem for _, problem in findings)
+        invalid = [problem for _, problem in findings]
         if document.broken:
-            problems.extend(document.flaws)
-        if problems or "all" not in data:
+            invalid += document.flaws
+        if invalid or "all" not in data:
             check_kind(document, "inventory")
-        problems.check()
+        if invalid:
+            raise InputError(invalid)
         for name, body in data.items():
             with problems:
                 self._group(name, body or {}, node.child(name))
-        problems.check()
 
     def _group(self, name: str, body: dict[str, Any], node: SourceNode) -> None:
         _check_host_name(name, node)
@@ -136,12 +138,13 @@ class _InventoryBuilder(Struct):
             self._group(child, inner or {}, node.child("children", child))
             group.children[child] = None
 
-    def order_groups(self) -> None:
-        """Note the order of the groups, children first; raises :class:`InputError` for a group that contains itself."""
+    def order_groups(self) -> list[Problem]:
+        """Note the order of the groups, children first; return the problem of a group that contains itself."""
         self.groups.setdefault("all", _Group(SourceNode(Document("inventory"))))
         graph = {name: group.children for name, group in self.groups.items()}
         try:
             self.children_first += TopologicalSorter(graph).static_order()
+            return []
         except CycleError as error:
             cycle: list[str] = error.args[1][-2::-1]  # parents first, without the repeated one
             first = min(cycle, key=list(self.groups).index)
@@ -149,7 +152,7 @@ class _InventoryBuilder(Struct):
             chain = " → ".join([*cycle[start:], *cycle[:start], first])
             why = f"the group contains itself: {chain}"
             remedy = "remove one of them from `children`"
-            raise self.groups[first].node.error(why, remedy, key=True, kind="host") from None
+            return [self.groups[first].node.problem(why, remedy, key=True, kind="host")]
 
     def add_vars_folders(self, folder: Path, files: Files) -> None:
         """Read ``group_vars/`` and ``host_vars/`` beside an inventory."""

@@ -382,26 +382,23 @@ class Loader:
         )
 
     def _tasks(self, parts: _Part, inherited: InheritedKeys) -> list[Task]:
+        """Return the tasks of a list, with those of its blocks and imports."""
         tasks: list[Task] = []
         for part in parts.items(dict):
-            tasks += self._tasks_of(part, inherited)
+            level = Level.TASK if part.data.keys().isdisjoint(GROUPS) else Level.BLOCK
+            inner = self._inner(part, inherited, level)
+            if "block" in part.data:
+                tasks += self._tasks(part.child("block"), inner)
+            elif "import_tasks" in part.data:
+                file = self._import(part.child("import_tasks"), inner)
+                tasks += self.task_file(file, inner) if file else []
+            elif "import_role" in part.data:
+                role = part.child("import_role")
+                if not _has_any(role.node, role.broken):
+                    tasks += self._role(role.child("name"), inner)
+            else:
+                tasks += self._own_task(part, inner)
         return tasks
-
-    def _tasks_of(self, part: _Part, inherited: InheritedKeys) -> list[Task]:
-        """Return a task, or those of a block or an import."""
-        level = Level.TASK if part.data.keys().isdisjoint(GROUPS) else Level.BLOCK
-        inner = self._inner(part, inherited, level)
-        if "block" in part.data:
-            return self._tasks(part.child("block"), inner)
-        if "import_tasks" in part.data:
-            file = self._import(part.child("import_tasks"), inner)
-            return self.task_file(file, inner) if file else []
-        if "import_role" in part.data:
-            role = part.child("import_role")
-            if _has_any(role.node, role.broken):
-                return []
-            return self._role(role.child("name"), inner)
-        return self._own_task(part, inner)
 
     def _own_task(self, task: _Part, inherited: InheritedKeys) -> list[Task]:
         """Return a task of a module, unless it is invalid."""

@@ -270,14 +270,14 @@ class _Resolver(Struct):
         """Return the number of each host's batch; problems are collected, and the tasks are still checked."""
         node = play.node
         name = str(render_shown(play.data.get("name", ""), scope, node.child("name")))
+        written: dict[str, Any] = {}
+        for key in BatchKeys.model_fields:
+            if key in play.data:
+                written[key] = play.data[key]
+        if not written:
+            return self.batches.add(Batch(name, tuple(hosts)), ())
         with self.problems:
-            written: dict[str, Any] = {}
-            for key in BatchKeys.model_fields:
-                if key in play.data:
-                    written[key] = play.data[key]
-            keys = BatchKeys()
-            if written:
-                keys = read_as(BatchKeys, render_shown(written, scope, node), node)
+            keys = read_as(BatchKeys, render_shown(written, scope, node), node)
             max_fail = keys.max_fail_percentage
             if max_fail is not None and max_fail > 100:
                 why = "max_fail_percentage must be at most 100"
@@ -303,8 +303,8 @@ class _Resolver(Struct):
         play, name = context.play, context.server.name
         self.servers.setdefault(name, context.server)
         for index, task in enumerate(play.handlers):  # handlers ignore tags
-            with self.problems:
-                context.handlers[index].extend(task_handlers(task, context, (number, index)))
+            handlers = task_handlers(task, context, (number, index), self.problems)
+            context.handlers[index].extend(handlers)
         intents = list[tuple[Order, Intent]]()
         left_out = list[tuple[Order, Intent]]()
         for task in play.tasks:
@@ -315,15 +315,16 @@ class _Resolver(Struct):
             protects = may_protect and chosen(tags, (), ())
             if not is_checked and not protects:
                 continue
-            made = list[tuple[Order, Intent]]()
-            with self.problems if is_checked else suppress(InputError):
-                made.extend(task_intents(task, context))
+            problems = self.problems if is_checked else Problems()
+            made = list(task_intents(task, context, problems))
             if is_chosen:
                 intents += made
             elif protects:
                 left_out += made
-        self.intents.setdefault(name, []).extend(_in_order(intents))
-        self.left_out.setdefault(name, []).extend(_in_order(left_out))
+        for kept, ordered in ((self.intents, intents), (self.left_out, left_out)):
+            # In the order of the play, in which a loop around tasks makes all of them for each item.
+            ordered.sort(key=itemgetter(0))
+            kept.setdefault(name, []).extend(intent for _, intent in ordered)
 
     def _play_scope(self, play: Play, host: str) -> TemplateScope:
         """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""
@@ -359,11 +360,6 @@ class _Resolver(Struct):
             )
         document = files.document(path)
         return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
-
-
-def _in_order(intents: list[tuple[Order, Intent]]) -> list[Intent]:
-    """Return intents in the order of the play, in which a loop around tasks makes all of them for each item."""
-    return [intent for _, intent in sorted(intents, key=itemgetter(0))]
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:

@@ -295,21 +295,11 @@ class HostVars(NoText, Mapping[str, Any]):
 _PAIR = re.compile(r"\s*([^\s=]+)=('[^']*'|\"[^\"]*\"|(?:(?!(?<!\s)\s++\w++=).)*)", re.DOTALL)
 
 
-def read_extra(texts: Sequence[str], files: Files) -> list[Variable]:
-    """Return the variables of all ``-e``, the weakest first; raises :class:`InputError`.
+def read_extra(text: str, files: Files) -> list[Variable]:
+    """Return the variables of one ``-e``: ``k=v``, ``@file``, or a mapping as YAML or JSON.
 
-    Each is ``k=v``, ``@file``, or a mapping as YAML or JSON.
+    Raises :class:`InputError`.
     """
-    problems = Problems()
-    variables: list[Variable] = []
-    for text in texts:
-        with problems:
-            variables += _read(text, files)
-    problems.check()
-    return variables
-
-
-def _read(text: str, files: Files) -> list[Variable]:
     if text.startswith("@"):
         document = files.document(text[1:])
         return read_variables(document.data, Level.EXTRA, SourceNode(document))

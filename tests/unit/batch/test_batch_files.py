@@ -146,7 +146,8 @@ jobs:
 def test_secrets_of_variables_stay_secrets(folder: Path) -> None:
     text = "jobs: {a: {playbooks: site.yml, extra_vars: {word: !secret hemmelighet, list: [{x: 1.50, y: æ}]}}}\n"
     (job,) = load(folder, HEAD + text).jobs
-    word, items = read_extra(job.options["extra_vars"], Files())
+    (text,) = job.options["extra_vars"]
+    word, items = read_extra(text, Files())
     assert holds_secret(word.value)
     assert word.value == "hemmelighet"
     assert items.value == [{"x": 1.5, "y": "æ"}]
