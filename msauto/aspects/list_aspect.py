@@ -8,7 +8,7 @@ which requests create, change and delete one item.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import structs
@@ -50,6 +50,8 @@ from msauto.model.snapshot import (
 from msauto.secrets.redaction import HIDDEN
 
 _MOST_TOLD = 10
+LeftItem = tuple[Item, str]
+"""How a run left an item, and that run."""
 CORRECT_NUMBER = "correct the number on the server, or take the task out"
 
 
@@ -367,69 +369,85 @@ class ListAspect(Aspect):
     def without_kept(self, context: PlanContext, matching: Matching) -> Matching:
         """Return what is to be written, without what was changed outside and is kept."""
         left = self.left(context)
-        live = matching.live
         whole_since = context.memory.get(f"{WHOLE}{self.name}")
         if not (left or whole_since):
             return matching
-        left_by_key = self.left_by_key(context, left)
-        named_keys = {*matching.explicit}.difference(
-            [item.key for item, _ in matching.present if item.ours]
-        )
-        gone = {self.place(value): key for key, (value, _) in left.items() if key not in live}
+        live = matching.live
+        how_left = self._how_left(context, matching, left)
+        newest_run = max([run for _, run in left.values()], default=str(whole_since))
 
         def stays(called: str, key: str, named: Attributes | None, source: TaskSource) -> bool:
+            known = how_left(key, named)
             live_item = live.get(key)
-            known: Mapping[str, tuple[Item, str]] = left
-            if key in named_keys:
-                known = left_by_key
-            elif named is not None and key not in left:
-                place = self.place(named)
-                key = gone.get(place, "") if place is not None else ""
-            if key not in known:
+            if known is None:
                 return False
             if live_item is not None and named is not None and not self.differs(named, live_item):
                 return False
-            outside = self._changed_outside(*known[key], named, live_item)
+            outside = self._changed_outside(*known, named, live_item)
             if outside is None:
                 return False
             desired = dict(named or {})
             return is_kept(context, (self.name, called), outside, live_item, source, desired)
 
-        def of_others(called: str, key: str, source: TaskSource) -> bool:
-            run = max([run for _, run in left.values()], default=str(whole_since))
-            outside = Outside(None, run, started(run), text_of(live[key].get("user")))
+        def stays_of_others(called: str, key: str, source: TaskSource) -> bool:
+            user = text_of(live[key].get("user"))
+            outside = Outside(None, newest_run, started(newest_run), user)
             return is_kept(context, (self.name, called), outside, live[key], source, None)
-
-        def without(going: Mapping[str, TaskSource]) -> dict[str, TaskSource]:
-            remaining = {}
-            for key, source in going.items():
-                called = f"{self.prefix}{key}"
-                if key not in left and going is matching.surplus:
-                    is_staying = of_others(called, key, source)
-                else:
-                    is_staying = stays(called, key, None, source)
-                if not is_staying:
-                    remaining[key] = source
-            return remaining
 
         present = []
         for item, key in matching.present:
             if not stays(item.label, key or item.key or "", item.named, item.source):
                 present.append((item, key))
-        removed = without(matching.removed)
-        surplus = without(matching.surplus)
+        removed = {}
+        for key, source in matching.removed.items():
+            if not stays(f"{self.prefix}{key}", key, None, source):
+                removed[key] = source
+        surplus = {}
+        for key, source in matching.surplus.items():
+            called = f"{self.prefix}{key}"
+            if key in left:
+                is_staying = stays(called, key, None, source)
+            else:
+                is_staying = stays_of_others(called, key, source)
+            if not is_staying:
+                surplus[key] = source
         return structs.replace(matching, present=present, removed=removed, surplus=surplus)
 
+    def _how_left(
+        self, context: PlanContext, matching: Matching, left: Mapping[str, LeftItem]
+    ) -> Callable[[str, Attributes | None], LeftItem | None]:
+        """Return what finds how a run left an item: by its key, else what is gone from its place.
+
+        A key that a task names is that of then.
+        """
+        left_by_key = self.left_by_key(context, left)
+        ours = [item.key for item, _ in matching.present if item.ours]
+        named_keys = {*matching.explicit}.difference(ours)
+        gone: dict[Hashable, LeftItem] = {}
+        for key, known in left.items():
+            if key not in matching.live:
+                gone[self.place(known[0])] = known
+
+        def how_left(key: str, named: Attributes | None) -> LeftItem | None:
+            if key in named_keys:
+                return left_by_key.get(key)
+            if named is None or key in left:
+                return left.get(key)
+            place = self.place(named)
+            return None if place is None else gone.get(place)
+
+        return how_left
+
     def left_by_key(
-        self, context: PlanContext, left: Mapping[str, tuple[Item, str]]
-    ) -> Mapping[str, tuple[Item, str]]:
+        self, context: PlanContext, left: Mapping[str, LeftItem]
+    ) -> Mapping[str, LeftItem]:
         """Return how a run left each item, and that run, by the key that it had then."""
         return left
 
-    def left(self, context: PlanContext, kept_as: str = LEFT) -> dict[str, tuple[Item, str]]:
+    def left(self, context: PlanContext, kept_as: str = LEFT) -> dict[str, LeftItem]:
         """Return how a run left each item, and that run, by live key; as ``SHIFTED``, by the key of then."""
         prefix = f"{kept_as}{self.name}:"
-        left: dict[str, tuple[Item, str]] = {}
+        left: dict[str, LeftItem] = {}
         for item, known in context.memory.items():
             if not item.startswith(prefix) or not isinstance(known, list):
                 continue

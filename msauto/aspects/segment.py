@@ -9,7 +9,7 @@ from msgspec import structs
 
 from msauto.aspects.aspect import SEGMENTS, TimelinePlace, UndoContext, frames_of, part_of
 from msauto.aspects.comparison import Attributes, Item, Items, mapping, same_value, text_of
-from msauto.aspects.list_aspect import by_key, each_of, unread_items
+from msauto.aspects.list_aspect import LeftItem, by_key, each_of, unread_items
 from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import LEFT, MADE, SHIFTED, PlanContext, length_of, refuse
 from msauto.aspects.positions import beyond, position_at, to_frames
@@ -139,8 +139,8 @@ class Segments(SegmentArguments):
         settled += [(item, value, "") for item, value in known.items()]
 
     def left_by_key(
-        self, context: PlanContext, left: Mapping[str, tuple[Item, str]]
-    ) -> Mapping[str, tuple[Item, str]]:
+        self, context: PlanContext, left: Mapping[str, LeftItem]
+    ) -> Mapping[str, LeftItem]:
         """Implement the number that a segment had, also where runs have kept what others shifted."""
         left_by_key = dict(left)
         for number, (was, run) in self.left(context, SHIFTED).items():
