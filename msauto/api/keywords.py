@@ -171,10 +171,17 @@ def checked(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Corout
     return call
 
 
-def _check(name: str, value: object, remedy: str) -> None:
+def _check(name: str, value: Any, remedy: str) -> None:
     option = OPTIONS[name]
     kind = KINDS[option.kind]
-    if not _fits(value, kind):
+    is_list = isinstance(value, Collection) and not isinstance(value, Mapping | bytes)
+    if isinstance(value, kind.classes):
+        is_right = kind.accepts(value)
+    elif is_list and kind.items:
+        is_right = all(isinstance(item, kind.items) and kind.accepts(item) for item in value)
+    else:
+        is_right = False
+    if not is_right:
         shown = f"of type {type(value).__name__}"
         if not value or isinstance(value, int | float):
             shown = repr(value)
@@ -183,15 +190,6 @@ def _check(name: str, value: object, remedy: str) -> None:
     if option.selects and is_empty:
         remedy = f"leave out {name} to select everything"
         raise MsautoError(f"{name} is empty and selects nothing", remedy=remedy)
-
-
-def _fits(value: object, kind: KindOfValue) -> bool:
-    """Return whether a value is one of a kind, or a list of such."""
-    if isinstance(value, kind.classes):
-        return kind.accepts(value)
-    if not isinstance(value, Collection) or isinstance(value, Mapping | bytes) or not kind.items:
-        return False
-    return all(isinstance(item, kind.items) and kind.accepts(item) for item in value)
 
 
 def _are_playbooks(value: Any) -> bool:

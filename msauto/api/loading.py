@@ -13,18 +13,16 @@ from msgspec import Struct, structs
 
 from msauto.api.inputs import Inputs
 from msauto.api.saved_plans import changed_inputs
-from msauto.api.stages import make_plan, undo_of, workplace_on
+from msauto.api.stages import undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
 from msauto.errors import InputError, MsautoError, RefusedError
 from msauto.file_access import find_repository
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.events import Event, Notify, TargetPlanned
-from msauto.model.plan import Limits, Plan, TargetKey
+from msauto.model.plan import Plan, TargetKey
 from msauto.model.ports import Clock
 from msauto.model.result import RunDetails, RunSummary
 from msauto.model.server import ServerSpec
-from msauto.planning.limits import refusals
 from msauto.planning.saved_plan import refuse_differences
 from msauto.playbook.hosts import NamedServer, named_servers
 from msauto.playbook.resolve import resolve
@@ -67,30 +65,6 @@ def stage_of(loaded: Loaded, ledger: Ledger, clock: Clock) -> StageContext:
     """Return what the stages of a run have in common."""
     workplace = loaded.workplace or workplace_on(loaded.inputs.on)
     return StageContext(ledger, loaded.resolved, clock, loaded.inputs.forks, workplace)
-
-
-async def plan_loaded(loaded: Loaded, stage: StageContext, limits: Limits, notify: Notify) -> Plan:
-    """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
-    given = loaded.inputs.given
-    as_desired: set[TargetKey] = set()
-
-    def noting(event: Event) -> None:
-        if isinstance(event, TargetPlanned) and event.state == "unchanged":
-            as_desired.add((event.server, event.database, event.kind, event.name))
-        notify(event)
-
-    plan = await make_plan(
-        stage,
-        limits,
-        noting if loaded.agreements else notify,
-        targets=given.targets,
-        forget_pending=given.forget_pending,
-    )
-    for agreement in loaded.agreements:
-        plan = agreement.hold(plan, as_desired)
-    if loaded.agreements:
-        plan = structs.replace(plan, refusals=refusals(plan, limits))
-    return plan
 
 
 def load(inputs: Inputs, *, keep_going: bool = False) -> Loaded:

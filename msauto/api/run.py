@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import partial
@@ -19,15 +19,23 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct, field, structs
 
 from msauto.api.attempts import Attempt, origin_of
-from msauto.api.loading import Loaded, plan_loaded, stage_of
-from msauto.api.stages import apply_plan, recover_runs, scopes_of
+from msauto.api.inputs import Inputs
+from msauto.api.loading import Loaded, stage_of
+from msauto.api.stages import apply_plan, make_plan, recover_runs, scopes_of
 from msauto.api.workplace import StageContext
 from msauto.codec import to_json
 from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError, PlanningError, RefusedError
 from msauto.exit_codes import INCOMPLETE, OK
 from msauto.ledger.ledger import Ledger
-from msauto.model.events import Notify, PlanningEnded, PlanningStarted, ignore
+from msauto.model.events import (
+    Event,
+    Notify,
+    PlanningEnded,
+    PlanningStarted,
+    TargetPlanned,
+    ignore,
+)
 from msauto.model.plan import (
     Limits,
     Plan,
@@ -39,7 +47,7 @@ from msauto.model.plan import (
 )
 from msauto.model.ports import Clock
 from msauto.model.result import UNTREATED_NOTE, Result, Untreated
-from msauto.planning.limits import without_forbidden
+from msauto.planning.limits import refusals, without_forbidden
 from msauto.planning.saved_plan import stale_targets
 from msauto.playbook.change_windows import DatedFreeze, Freeze, Window, freeze_at, parse_window
 from msauto.playbook.input_files import base_of
@@ -162,40 +170,66 @@ async def plan_only(
 
 
 async def _plan(loaded: Loaded, options: RunOptions, stage: StageContext, notify: Notify) -> Plan:
-    inputs, ledger = loaded.inputs, stage.ledger
-    settings, base = inputs.settings, base_of(inputs.given.playbooks)
+    """Return the plan, of which nothing is sent that was not agreed to; sends GET and HEAD only."""
+    inputs, given = loaded.inputs, loaded.inputs.given
+    limits = options.limits(inputs.settings)
+    as_desired: set[TargetKey] = set()
+
+    def noting(event: Event) -> None:
+        if isinstance(event, TargetPlanned) and event.state == "unchanged":
+            as_desired.add((event.server, event.database, event.kind, event.name))
+        notify(event)
+
     notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
-    plan = await plan_loaded(loaded, stage, options.limits(settings), notify)
-    if options.keep_going and inputs.given.undo:
-        plan = without_forbidden(plan, options.limits(settings))
-    refused = [*plan.refusals]
+    plan = await make_plan(
+        stage,
+        limits,
+        noting if loaded.agreements else notify,
+        targets=given.targets,
+        forget_pending=given.forget_pending,
+    )
+    for agreement in loaded.agreements:
+        plan = agreement.hold(plan, as_desired)
+    if loaded.agreements:
+        plan = structs.replace(plan, refusals=refusals(plan, limits))
+    if options.keep_going and given.undo:
+        plan = without_forbidden(plan, limits)
+    plan = _of_this_run(plan, inputs, options, stage)
+    notify(PlanningEnded(plan.summary, plan.refusals))
+    if inputs.settings.require_state and stage.ledger.empty:
+        plan = structs.replace(plan, refusals=(*plan.refusals, _no_ledger(inputs)))
+    return plan
+
+
+def _of_this_run(plan: Plan, inputs: Inputs, options: RunOptions, stage: StageContext) -> Plan:
+    """Return a plan with what it is made from, when it may be applied, and what the last run did not treat either."""
+    ledger, settings, base = stage.ledger, inputs.settings, base_of(inputs.given.playbooks)
+    times: Iterable[Refusal] = ()
     if plan.requests:
-        refused += options.times(settings).refusals(stage.clock.now())
+        times = options.times(settings).refusals(stage.clock.now())
     before = Untreated.unpack(ledger.last_note(_untreated_note(inputs.given, base)))
     skipped_before = {target.identity for target in before.skipped}
     skipped: list[SkippedTarget] = []
     for target in plan.skipped:
         is_repeated = target.identity in skipped_before
         skipped.append(structs.replace(target, repeated=is_repeated))
-    plan = structs.replace(
+    return structs.replace(
         plan,
         settings=settings.used,
         options=inputs.kept(plan.secrets, base),
         warnings=(*ledger.warnings, *plan.warnings),
-        refusals=tuple(refused),
+        refusals=(*plan.refusals, *times),
         skipped=tuple(skipped),
     )
-    notify(PlanningEnded(plan.summary, plan.refusals))
-    if settings.require_state and ledger.empty:  # the user must decide whether it is right
-        advice = (
-            "mount the folder that holds it"
-            if isinstance(inputs.ledger, Path)
-            else "check `url` under [state]"
-        )
-        remedy = f"{advice}; for the very first run, set `require = false` under [state]"
-        missing = Refusal("state", str(settings.file), str(inputs.ledger), remedy)
-        plan = structs.replace(plan, refusals=(*plan.refusals, missing))
-    return plan
+
+
+def _no_ledger(inputs: Inputs) -> Refusal:
+    """Return that the ledger which the settings require is empty: the user must decide whether it is right."""
+    advice = "check `url` under [state]"
+    if isinstance(inputs.ledger, Path):
+        advice = "mount the folder that holds it"
+    remedy = f"{advice}; for the very first run, set `require = false` under [state]"
+    return Refusal("state", str(inputs.settings.file), str(inputs.ledger), remedy)
 
 
 def _untreated_note(given: PlanOptions, base: Path) -> str:

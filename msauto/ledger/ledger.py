@@ -51,6 +51,10 @@ class Ledger:
         self._now = now
         self._memory: LedgerMemory | None = None  # which one run uses for the plan and to apply it
         self.decoding = store.decoding
+        self.name = store.name
+        """The file, or the URL without a password."""
+        self.warnings = store.warnings
+        """What others could do on the way to a shared ledger."""
         self.journal = LedgerJournal(store, ledger_locks, now)
 
     @classmethod
@@ -87,16 +91,6 @@ class Ledger:
         store, _ = _open_shared(place, readonly=True)
         store.close()
         return store.exists
-
-    @property
-    def name(self) -> str:
-        """The file, or the URL without a password."""
-        return self._store.name
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What others could do on the way to a shared ledger."""
-        return self._store.warnings
 
     @property
     def empty(self) -> bool:

@@ -60,7 +60,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(
     async def plan(*_: object, **__: object) -> None:
         raise ValueError(f"cannot encode {TOKEN}")
 
-    monkeypatch.setattr("msauto.api.loading.make_plan", plan)
+    monkeypatch.setattr("msauto.api.run.make_plan", plan)
     inputs = Inputs(PlanOptions(), Settings(), tmp_path, tmp_path)
     loaded = Loaded(inputs, ResolvedPlaybooks((), secrets=Secrets([TOKEN])))
     for check in (True, False):

@@ -38,7 +38,7 @@ def test_an_attempt_is_kept_with_who_made_it(
     if how == "locked":
         said = asyncio.run(locked())
     else:
-        monkeypatch.setattr("msauto.api.loading.make_plan", interrupt)
+        monkeypatch.setattr("msauto.api.run.make_plan", interrupt)
         said = desk.run(*APPLY)
     (entry,) = desk.run("history", "--state-dir", "state", "--format", "json").json
     assert tuple(entry)[:6] == ("run", "started", "ended", "status", "playbooks", "summary")
