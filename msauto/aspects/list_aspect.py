@@ -464,17 +464,19 @@ class ListAspect(Aspect):
         if live is None:
             return Outside(left, run, started(run))
         live_item = dict(live)
-        if named is None or self.replaces:
-            names = {*self.misses(left, live_item), *self.misses(live_item, left)}
+        is_lost_whole = named is None or self.replaces
+        if is_lost_whole:
+            would_change = {*self.misses(left, live_item), *self.misses(live_item, left)}
         else:
-            names = {*self.misses(dict(named), live_item)}
-        differing: Item = {name: left.get(name) for name in sorted(names - self.kept)}
-        if not self.misses(differing, live_item):
+            would_change = {*self.misses(dict(named or {}), live_item)}
+        left_then: Item = {name: left.get(name) for name in sorted(would_change - self.kept)}
+        is_as_left = not self.misses(left_then, live_item)
+        if is_as_left:
             return None
         user = text_of(live.get("user"))
         if user == text_of(left.get("user")):
             user = ""
-        return Outside(differing, run, started(run), user)
+        return Outside(left_then, run, started(run), user)
 
     def live(self, context: PlanContext) -> dict[str, Item]:
         """Return the live items, with the attributes that only the ledger knows.

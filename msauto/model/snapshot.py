@@ -12,7 +12,6 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Protocol
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json, structs
@@ -113,7 +112,10 @@ class Effect(Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_def
     secret: bool = False
     whole: bool = True
 
-    thing = property(attrgetter("aspect", "key"), doc="The thing.")
+    @property
+    def thing(self) -> Thing:
+        """What it is done to."""
+        return self.aspect, self.key
 
 
 # Digests ------------------------------------------------------------------------------------------------------------

@@ -34,13 +34,15 @@ IsGone = Callable[[TargetId], Awaitable[bool]]
 class RecalledItems(Struct):
     """The items by ``aspect:key``, with the target of each as the ledger knows it; and the settlements of items.
 
-    ``target`` is the one of new items.
-    ``run`` is the last that is known to have written to the target, and ``seen`` has digests of what it left. ``title``
-    is the one that its entry had then, ``titles`` are those of all of its entries, by ``link_id``. ``is_crowded``: too
-    many clips report the same values to compare them.
+    ``forget`` and ``overdue`` are those of :func:`recall`. ``target`` is the one of new items. ``run`` is the last
+    that is known to have written to the target, and ``seen`` has digests of what it left. ``title`` is the one that its
+    entry had then, ``titles`` are those of all of its entries, by ``link_id``. ``is_crowded``: too many clips report
+    the same values to compare them.
     """
 
     target: TargetId
+    forget: bool
+    overdue: str
     items: dict[str, Json] = {}
     kept: dict[str, TargetId] = {}
     settlements: list[Settlement] = []
@@ -51,22 +53,20 @@ class RecalledItems(Struct):
     is_crowded: bool = False
     is_known_clip: bool = False
 
-    def take(
-        self, item: str, value: Json, kept: TargetId, owner: TargetId, *, forget: bool, overdue: str
-    ) -> None:
-        """Take an item that ``kept`` holds, or settle it; from then on it is ``owner``'s, but for what is pending."""
-        is_pending = item.startswith("pending:")
-        if is_pending:
-            owner = kept
-        is_overdue = item.startswith(DOUBT) and str(mapping(value).get("at")) < overdue
-        if is_overdue or (forget and is_pending):
-            self.settlements.append(Settlement(kept, item, None))
-            return
-        if forget and "unverified" in mapping(value):
-            value = True
-            self.settlements.append(Settlement(owner, item, value))
-        self.items[item] = value
-        self.kept[item] = owner
+    def take(self, items: Mapping[str, Json], kept: TargetId, owner: TargetId) -> None:
+        """Take items that ``kept`` holds, or settle them; they are ``owner``'s then, but for what is pending."""
+        for item, value in items.items():
+            is_pending = item.startswith("pending:")
+            is_overdue = item.startswith(DOUBT) and str(mapping(value).get("at")) < self.overdue
+            if is_overdue or (self.forget and is_pending):
+                self.settlements.append(Settlement(kept, item, None))
+                continue
+            holder = kept if is_pending else owner
+            if self.forget and "unverified" in mapping(value):  # what was sent has run
+                value = True
+                self.settlements.append(Settlement(holder, item, value))
+            self.items[item] = value
+            self.kept[item] = holder
 
 
 async def recall(
@@ -84,7 +84,7 @@ async def recall(
     pending or in doubt: pending items are dropped, and what was sent has run. What was made before ``overdue`` would
     show by now.
     """
-    recalled = RecalledItems(target)
+    recalled = RecalledItems(target, forget, overdue)
     in_doubt: dict[str, Json] = {}
     for record in memory.records(target, titles):
         kept = record.target
@@ -102,9 +102,7 @@ async def recall(
             items = _counting_items(record, is_of_others=not await is_gone(kept))
             if not is_sure:
                 in_doubt |= items
-        owner = kept if is_sure else target
-        for item, value in items.items():
-            recalled.take(item, value, kept, owner, forget=forget, overdue=overdue)
+        recalled.take(items, kept, owner=kept if is_sure else target)
         may_be_its_entry = bool(items) and not is_sure
         if record.run and (is_its_entry or may_be_its_entry):
             recalled.run = record.run

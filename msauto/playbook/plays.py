@@ -304,11 +304,13 @@ class Loader:
 
     def _role(self, name: _Part, inherited: InheritedKeys) -> list[Task]:
         """Return the tasks of a role; of a file of tasks alone it is not known where its roles are."""
+        if not self._in_play.files:
+            return []
         with self._problems:
-            for playbook in self._in_play.files[-1:]:
-                places = (*self._beside_role, *role_places(playbook, self._role_folders))
-                folder = find_role(name.data, tuple(dict.fromkeys(places)), name.node)
-                return self._role_in(folder, name.node, inherited)
+            playbook = self._in_play.files[-1]
+            places = (*self._beside_role, *role_places(playbook, self._role_folders))
+            folder = find_role(name.data, tuple(dict.fromkeys(places)), name.node)
+            return self._role_in(folder, name.node, inherited)
         return []
 
     def _role_in(self, folder: str, node: SourceNode, inherited: InheritedKeys) -> list[Task]:
