@@ -36,9 +36,9 @@ from msauto.model.plan import Limits, Plan, Target
 from msauto.model.ports import Journal
 from msauto.model.result import Result, RunDetails
 from msauto.model.server import ServerSpec
+from msauto.planning.left_out import TargetChoice
 from msauto.planning.limits import Protection
 from msauto.planning.survey import Survey, assemble
-from msauto.planning.target_choice import TargetChoice
 from msauto.report.texts import plural
 from msauto.secrets.redacted_plans import SecretMemory
 from msauto.server.access import check_addresses

@@ -25,9 +25,9 @@ from msauto.model.ports import Clock, HashFile, Journal, Memory
 from msauto.model.result import format_time
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
+from msauto.planning.left_out import TargetChoice
 from msauto.planning.limits import Protection
 from msauto.planning.survey import Survey, failed_survey, survey
-from msauto.planning.target_choice import TargetChoice
 from msauto.secrets.redacted_plans import SecretMemory
 from msauto.secrets.redaction import Secrets
 from msauto.server.client import AsyncMediaServer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import starmap
 from typing import Any, Final
@@ -73,10 +73,9 @@ from msauto.planning.deletion import (
 )
 from msauto.planning.fact_layers import FoundClip, Layers, XmpAnswers, listed_otherwise
 from msauto.planning.handlers import RecalledItems, due_handlers, recall
-from msauto.planning.left_out import check_protected, losses, protected
+from msauto.planning.left_out import TargetChoice, check_protected, losses, protected
 from msauto.planning.limits import Protection
 from msauto.planning.similar_titles import SimilarTitles, not_found, with_nearest_folder
-from msauto.planning.target_choice import TargetChoice
 from msauto.planning.target_groups import IntentGroup, IntentGroupMember
 from msauto.planning.target_reading import read_needed, with_digests
 from msauto.secrets.redaction import Secrets
@@ -599,38 +598,30 @@ class AssetSurvey:
         known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
         reader = self._reader
         database = self._group.database
-        read = partial(read_needed, reader, reader.read_folder, database, clip.address, known)
-        needed: list[Reads] = []
-        for doubt in doubts_in(memory):
-            needed.append(ASPECTS[doubt.aspect].needs((doubt.key,)))
-        if desired is None:
-            return await read(needed)
-        for name, part in desired.parts.items():
-            needed.append(ASPECTS[name].reads(part, clip.asset, title))
-            exactly = part.exactly if isinstance(part, DesiredList) else None
-            if exactly is not None and exactly.minds_others:
-                needed += _left_things(memory, (name,))
-        needed += self._asked_by_where()
-        if database in self._context.answers.batches:  # which makes the XMP fields unknown
-            needed = [reads._replace(xmp=frozenset()) for reads in needed]
-        if not desired.present:
+        needed = _needs_of([(doubt.aspect, doubt.key) for doubt in doubts_in(memory)])
+        if desired is not None:
+            for name, part in desired.parts.items():
+                needed.append(ASPECTS[name].reads(part, clip.asset, title))
+                exactly = part.exactly if isinstance(part, DesiredList) else None
+                if exactly is not None and exactly.minds_others:
+                    needed += _needs_of(_left_things(memory, (name,)))
+            needed += _needs_of(self._asked_by_where())
+            if database in self._context.answers.batches:  # which makes the XMP fields unknown
+                needed = [reads._replace(xmp=frozenset()) for reads in needed]
+        if desired is not None and not desired.present:
             needed.append(Reads(links=True))
             if desired.source.minds_others:
-                needed += _left_things(memory, ASPECTS)
-        return await read(needed)
+                needed += _needs_of(_left_things(memory, ASPECTS))
+        return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
-    def _asked_by_where(self) -> list[Reads]:
-        """Return the reads of what a ``where`` asked for by name: verification reads it again, and compares it."""
+    def _asked_by_where(self) -> Iterator[Thing]:
+        """Yield what a ``where`` asked for by name and was not read so: verification reads it again."""
         known: Collection[str] = self._layers.named.asked if self._layers.named else ()
-        asked: dict[str, set[str]] = {}
         for member in self._group.members:
             for name in member.depends_on:
                 aspect, key = thing_of(name)
-                if aspect in ASPECTS:
-                    keys = asked.setdefault(aspect, set())
-                    if key not in known:
-                        keys.add(key)
-        return [ASPECTS[aspect].needs(keys) for aspect, keys in asked.items()]
+                if key not in known:
+                    yield aspect, key
 
     async def _plan_handlers(
         self, plan: PlanContext, for_clip: Sequence[Declared], desired: DesiredAsset | None
@@ -670,13 +661,17 @@ def _gone(found: SkippedTarget) -> str:
     return f"gone: run {found.run} wrote it last, on {at} UTC"
 
 
-def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[Reads]:
-    """Return the reads of what runs have left of these aspects of a clip."""
-    left: dict[str, set[str]] = {}
-    for (aspect, key), _, _ in things_left(memory):
-        if aspect in aspects:
-            left.setdefault(aspect, set()).add(key)
-    return [ASPECTS[aspect].needs(keys) for aspect, keys in left.items()]
+def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[Thing]:
+    """Return what runs have left of these aspects of a clip."""
+    return [thing for thing, _, _ in things_left(memory) if thing[0] in aspects]
+
+
+def _needs_of(things: Iterable[Thing]) -> list[Reads]:
+    """Return what reading these things takes beside the asset; facts of the asset are among them."""
+    keys_of: dict[str, set[str]] = {}
+    for aspect, key in things:
+        keys_of.setdefault(aspect, set()).add(key)
+    return [ASPECTS[aspect].needs(keys) for aspect, keys in keys_of.items() if aspect in ASPECTS]
 
 
 def _target_of(

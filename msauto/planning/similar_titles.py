@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
+from msgspec import Struct
+
 from msauto.aspects.plan_builder import refuse
 from msauto.errors import (
     MissingError,
@@ -50,21 +52,23 @@ def _by_value(entries: Iterable[Entry]) -> _Reporting:
     return reporting
 
 
-class SimilarTitles:
-    """Looks for titles in a listing of the database, which is read once, and only where a target is missing."""
+class SimilarTitles(Struct):
+    """Looks for titles in a listing of the database, which is read once, and only where a target is missing.
 
-    def __init__(self) -> None:
-        self._left = _MOST_TITLES
-        self._seconds = _SECONDS
-        self._reporting: dict[str, _Reporting] = {}
+    It does so for so many more ``titles``, and waits ``seconds`` for a listing. ``reporting`` are those read so far.
+    """
+
+    titles: int = _MOST_TITLES
+    seconds: float = _SECONDS
+    reporting: dict[str, _Reporting] = {}
 
     async def _listed(self, reader: Reader, database: str) -> Sequence[Entry]:
         """Return the entries of a database; none if they cannot be read in time."""
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self.seconds):
                 return await reader.read_select(SelectRef(database, recursive=True)) or ()
         except (MsautoError, TimeoutError):
-            self._seconds = 0  # the next one would wait as long
+            self.seconds = 0  # the next one would wait as long
             return ()
 
     async def title_today(
@@ -76,11 +80,11 @@ class SimilarTitles:
         """
         titles: set[str] = set()
         for clip in clips:
-            if database not in self._reporting:
-                self._reporting[database] = _by_value(await self._listed(reader, database))
+            if database not in self.reporting:
+                self.reporting[database] = _by_value(await self._listed(reader, database))
             name = "create_time" if clip.create_time else "orig_name"
             same: list[Entry] = []
-            for entry in self._reporting[database].get((name, getattr(clip, name)), ()):
+            for entry in self.reporting[database].get((name, getattr(clip, name)), ()):
                 comparison = compare_clips(clip, entry)
                 is_one_entry = clip.link_id is not None and entry.link_id == clip.link_id
                 if is_one_entry and not comparison.different:
@@ -99,8 +103,8 @@ class SimilarTitles:
         ``today``: the title that its clip has now, which comes before that. No title is near if the listing cannot be
         read in time.
         """
-        self._left -= 1
-        entries = await self._listed(reader, database) if self._left >= 0 else ()
+        self.titles -= 1
+        entries = await self._listed(reader, database) if self.titles >= 0 else ()
         titles = [entry.title for entry in entries if entry.title != today]
         remedy = otherwise
         near = nearest_titles(title, titles)

@@ -36,7 +36,7 @@ from msauto.model.plan import Change
 from msauto.model.result import COUNTED_BY_SERVER, LEFT_CLIP, RequestState, RunDetails, TargetRecord
 from msauto.model.server import ServerSpec
 from msauto.model.snapshot import TITLE, Effect, Expected, predict
-from msauto.planning.target_choice import TargetChoice
+from msauto.planning.left_out import TargetChoice
 
 
 def undo_run(
