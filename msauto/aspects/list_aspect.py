@@ -321,23 +321,24 @@ class ListAspect(Aspect):
         A server may give the key of a deleted item again: one that differs otherwise is not ours. What others have put
         in its place counts as the desired item only if it is as desired.
         """
-        ours = self._places_of_ours(context, items, live)
-        if not ours:
+        key_at = self._places_of_ours(context, items, live)
+        if not key_at:
             return items
-        keys = set(ours.values())
-        others = defaultdict[Hashable, list[Item]](list)
+        ours = set(key_at.values())
+        others_at = defaultdict[Hashable, list[Item]](list)
         for key, value in live.items():
-            if key not in keys:
-                others[self.place(value)].append(value)
+            if key not in ours:
+                others_at[self.place(value)].append(value)
         keyed = []
         for item in items:
             place = self.place(item.named)
-            may_be_ours = item.present and item.key is None and item.keys_before is None
-            if may_be_ours and place in ours:
-                key = ours[place]
+            is_by_place = item.present and item.key is None and item.keys_before is None
+            if is_by_place and place in key_at:
+                key = key_at[place]
+                others = others_at[place]
                 is_moved = self.place(live[key]) != place
-                is_there = any(not self.differs(item.named, value) for value in others[place])
-                if not is_there and (is_moved or others[place]):
+                is_as_desired = any(not self.differs(item.named, value) for value in others)
+                if (is_moved or others) and not is_as_desired:
                     label = f"{self.prefix}{key}"
                     item = structs.replace(item, key=key, label=label, ours=True)
             keyed.append(item)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from msgspec import structs
-
 from msauto.aspects.aspect import (
     SEGMENTS,
     Aspect,
@@ -23,7 +21,7 @@ from msauto.aspects.aspect import (
 )
 from msauto.aspects.comparison import Item, mapping, text_of
 from msauto.aspects.list_aspect import ListAspect, each_of
-from msauto.aspects.matching import ListItem, Matching, match
+from msauto.aspects.matching import ListItem, Matching
 from msauto.aspects.plan_builder import Phase, PlanContext, length_of, refuse
 from msauto.aspects.positions import check_in_point_stays, show_length, to_frames
 from msauto.aspects.segment_arguments import DesiredSegments, cannot_write_back
@@ -38,7 +36,7 @@ from msauto.aspects.segment_frames import (
 from msauto.model import requests
 from msauto.model.desired import ABSENT, TaskSource
 from msauto.model.plan import Change, Target
-from msauto.model.snapshot import TWINS, Json
+from msauto.model.snapshot import Json
 
 _MOST_PIECES: Final = 10_000
 
@@ -91,12 +89,7 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
     duration, made = _pieces(rule, context, desired)
     live = rule.live(context)
     pieces = rule.with_keys_of_ours(context, made, live)
-    twins = rule.twins(context, live, pieces, desired)
-    single = {key: value for key, value in live.items() if TWINS not in value}
-    matching = structs.replace(match(pieces, single, rule.handles, rule.differs), live=live)
-    if exactly:
-        matching.surplus.update(dict.fromkeys(matching.others, exactly))
-    matching.surplus.update(twins)
+    matching = rule.matched(context, desired, pieces, live)
     matching = rule.without_kept(context, matching)
     rule.mind_surplus(context, matching)
     todo = SegmentRequests(rule, context, live)

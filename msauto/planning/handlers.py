@@ -203,22 +203,22 @@ def due_handlers(
     notified_for_sure = {handler.name for handler in _notified(declared, merged, certain(changes))}
     warnings: list[str] = []
     for name, sent in pending.items():
-        of_name = [handler for handler in known if handler.name == name]
-        if not sent.get("unknown"):
-            for handler in of_name:
-                calls[handler.order] = handler, str(sent.get("run", ""))
-            if not of_name:
-                warnings.append(_not_notified(name, sent))
-        elif name in notified_for_sure:
+        of_name = {handler.order: handler for handler in known if handler.name == name}
+        is_lost = bool(sent.get("unknown"))
+        if is_lost and name in notified_for_sure:
             warnings.append(_in_doubt(name, sent, "a change of this run notifies it again"))
-        else:
-            orders = {handler.order for handler in of_name}
-            why = _NOT_AGAIN if orders.isdisjoint(calls) else _HELD
-            for order in orders:
-                calls.pop(order, None)
-            if len(orders) > 1:
-                why += f"\n{_OTHERS.format(len(orders))}"
+        elif is_lost:
+            why = _NOT_AGAIN if of_name.keys().isdisjoint(calls) else _HELD
+            if len(of_name) > 1:
+                why += f"\n{_OTHERS.format(len(of_name))}"
             warnings.append(_in_doubt(name, sent, why))
+            for order in of_name:
+                calls.pop(order, None)
+        elif of_name:
+            for order, handler in of_name.items():
+                calls[order] = handler, str(sent.get("run", ""))
+        else:
+            warnings.append(_not_notified(name, sent))
     return DueHandlers([calls[order] for order in sorted(calls)], warnings)
 
 
