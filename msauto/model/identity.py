@@ -191,14 +191,11 @@ def is_another_clip(planned: Sighting, now: Sighting, altered: Collection[str] =
     if planned.link_id != now.link_id:
         answer = ClipComparison(comparison.equal, tuple(different)).answer
         return "link_id" not in altered or answer != "same"
-    if "create_time" in comparison.equal and _may_grow(planned, now):
+    # A listing lags, and a server may not report whether the length is final.
+    is_final = isinstance(now, ClipIdentity) or now.finalized is not None
+    if "create_time" in comparison.equal and (isinstance(planned, Entry) or not is_final):
         different.discard("frames")
     return bool(different)
-
-
-def _may_grow(planned: Sighting, now: Sighting) -> bool:
-    """Whether the length of one entry may differ: a listing lags, or the server does not report that it is final."""
-    return isinstance(planned, Entry) or (isinstance(now, Asset | Entry) and now.finalized is None)
 
 
 def is_remembered(kept: Sighting, kept_title: str, now: Sighting, title: str) -> Answer:

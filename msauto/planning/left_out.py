@@ -39,6 +39,8 @@ from msauto.planning.fact_layers import Layers
 from msauto.planning.target_groups import Grouping, IntentGroup, IntentGroupMember, may_choose
 
 P = TypeVar("P", bound=DesiredList[Any] | DesiredChannel)
+Losing = tuple[IntentGroup, Target]
+"""An asset that loses something: what is declared for it, and what is planned."""
 _INVALID: Final = (MsautoError, TimecodeError, NoAssetError, Need)
 """What a task raises that is in error itself, or needs more facts."""
 
@@ -134,7 +136,7 @@ def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) 
 
 async def protect_otherwise(
     grouping: Grouping,
-    losing: Sequence[tuple[IntentGroup, Target]],
+    losing: Sequence[Losing],
     others: Sequence[IntentGroup],
     left_out: Sequence[Intent],
 ) -> list[IntentGroup]:
@@ -165,7 +167,7 @@ async def protect_otherwise(
     return [*near, *protecting]
 
 
-def _protect_same(losing: Sequence[tuple[IntentGroup, Target]], group: IntentGroup) -> bool:
+def _protect_same(losing: Sequence[Losing], group: IntentGroup) -> bool:
     """Give the losing groups that a group names by a title its tasks; return whether there is one."""
     names = _plain_names(group)
     is_named = False

@@ -62,6 +62,7 @@ from msauto.planning.clip_finder import DistinctClipsError
 from msauto.planning.fact_layers import XmpAnswers
 from msauto.planning.handlers import not_concerned, recall
 from msauto.planning.left_out import (
+    Losing,
     asks_for_something,
     check_items,
     find_clips,
@@ -244,17 +245,18 @@ async def _named_otherwise(
     The clips of targets in error are found as well. What is left out and names a losing target by its title, as a
     select does, is added to it, and it is planned again: the outcomes are returned, too.
     """
-    losing: dict[str, list[tuple[IntentGroup, Target]]] = {}
-    for group, outcome in planned:
-        target = outcome.target
-        if group.kind == "asset" and target is not None and target.loses:
-            losing.setdefault(group.database, []).append((group, target))
-    if not losing:
-        return planned, []
+    losing: dict[str, list[Losing]] = {}
     failed: list[IntentGroup] = []
     for group, outcome in planned:
-        if outcome.state == "error" and group.kind == "asset":
+        target = outcome.target
+        if group.kind != "asset" or target is None:
+            continue
+        if target.loses:
+            losing.setdefault(group.database, []).append((group, target))
+        if outcome.state == "error":
             failed.append(group)
+    if not losing:
+        return planned, []
     await find_clips(context.reader, failed)
     left_out = _left_out(context, planned, failed)
     named: list[IntentGroup] = []
@@ -264,13 +266,13 @@ async def _named_otherwise(
         intents = [intent for intent in left_out if getattr(intent.ref, "database", "") == database]
         if not groups and not intents:
             continue
-        counts = [len(group.protecting) for group, _ in losing_here]
+        protecting_before = [len(group.protecting) for group, _ in losing_here]
         error: Exception | None = None
         try:
             named += await protect_otherwise(grouping, losing_here, groups, intents)
         except Exception as failure:  # noqa: BLE001 - it is that of these targets, and of no other one
             error = failure
-        for (group, _), count in zip(losing_here, counts, strict=True):
+        for (group, _), count in zip(losing_here, protecting_before, strict=True):
             if len(group.protecting) > count:
                 replanned[id(group)] = await _plan_group(context, group)
             elif error is not None:
