@@ -94,26 +94,37 @@ class TargetExecutor:
         """Apply the target. Sets ``result`` whatever happens; if cancelled, a request in progress is unverified."""
         try:
             while self._progress.state is not State.FINISHED:
-                event = await self._carry_out()
+                match self._progress.state:
+                    case State.READY:
+                        event = await self._write_ahead(self._progress.index)
+                    case State.SENT:
+                        event = await self._send(self._progress.index)
+                    case State.SETTLING:
+                        event = await self._settle(self._progress.index)
+                    case State.VERIFYING:
+                        event = await self._verify()
+                    case _:
+                        event = await self._pause()
                 policy = self._contact.policy(self._context.policy)
                 self._advance(states.step(self._progress, event, policy))
         except asyncio.CancelledError:
-            progress = self._progress
-            if (
-                progress.state is State.SENT
-                and self._target.requests[progress.index].dest is not None
-            ):
-                # A download changes nothing on the server, so it is not in doubt.
-                failed = states.Failed("stopped at once: the file was not fetched")
-                cancelled = structs.replace(progress, cancelled=True)
-                self._advance(states.step(cancelled, failed, self._context.policy))
-            self._advance(states.abandon(self._progress, "stopped at once"))
+            self._stop_at_once()
             raise
         except Exception as error:  # noqa: BLE001 - an error of one target must not affect the others
             self._advance(states.abandon(self._progress, one_line(error), cancelled=False))
         finally:
             self._release_permit()
             self._finish()
+
+    def _stop_at_once(self) -> None:
+        """End a target that was cancelled. A download changes nothing on the server, so it is not in doubt."""
+        progress = self._progress
+        requests = self._target.requests
+        if progress.state is State.SENT and requests[progress.index].dest is not None:
+            failed = states.Failed("stopped at once: the file was not fetched")
+            cancelled = structs.replace(progress, cancelled=True)
+            self._advance(states.step(cancelled, failed, self._context.policy))
+        self._advance(states.abandon(self._progress, "stopped at once"))
 
     def _advance(self, progress: states.TargetProgress) -> None:
         """Adopt a progress, and record the request that it settled."""
@@ -128,19 +139,6 @@ class TargetExecutor:
         context.notify(events.RequestSettled(target, index, result))
         self._memory.request_settled(index, progress.results)
         self._contact.settled(target.requests[index], result, target.name)
-
-    def _carry_out(self) -> Awaitable[states.Event]:
-        """Do what the state asks for."""
-        match self._progress.state:
-            case State.READY:
-                return self._write_ahead(self._progress.index)
-            case State.SENT:
-                return self._send(self._progress.index)
-            case State.SETTLING:
-                return self._settle(self._progress.index)
-            case State.VERIFYING:
-                return self._verify()
-        return self._pause()
 
     async def _write_ahead(self, index: int) -> states.Event:
         """Take a permit, then check what must be checked, then journal: nothing else may wait before the request."""

@@ -258,7 +258,8 @@ def _whole(target: Target, known: tuple[RequestRecord, ...]) -> tuple[RequestRec
     """Return the records of all requests of a target, of which the first ones are known."""
     if len(known) == len(target.requests):
         return known
-    return known + not_begun(target)[len(known) :]
+    not_begun = (RequestRecord("planned"),) * (len(target.requests) - len(known))
+    return known + not_begun
 
 
 class PackedRecords(Sequence[TargetRecord]):
@@ -314,8 +315,3 @@ def _record(row: Row) -> TargetRecord:
         load(dict[str, Any], left),
         () if notes == "[]" else load(tuple[str, ...], notes),
     )
-
-
-def not_begun(target: Target) -> tuple[RequestRecord, ...]:
-    """Return the records of the requests of a target that was not begun."""
-    return (RequestRecord("planned"),) * len(target.requests)

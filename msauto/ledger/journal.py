@@ -23,7 +23,7 @@ from msgspec.json import decode
 
 from msauto.codec import dump, from_json, load, to_json
 from msauto.errors import LedgerError
-from msauto.ledger.history import count_sent, not_begun, read_targets, run_id
+from msauto.ledger.history import count_sent, read_targets, run_id
 from msauto.ledger.locks import Lock, Locks, this_process
 from msauto.ledger.store import ENTER, Row, Store, Upsert
 from msauto.model.identity import (
@@ -265,7 +265,8 @@ class LedgerJournal:
             self._write_targets(journalled.id, position, [target])
         if position not in journalled.in_progress:
             key = (journalled.id, position)
-            journalled.in_progress[position] = _JournalledTarget(key, None, [*not_begun(target)])
+            not_begun = [RequestRecord("planned")] * len(target.requests)
+            journalled.in_progress[position] = _JournalledTarget(key, None, not_begun)
         return journalled.in_progress[position]
 
 

@@ -364,7 +364,7 @@ class Ledger:
             )
         return self._locks
 
-    def close(self) -> None:
+    def close(self, *_: object) -> None:
         """Close; closing twice does nothing."""
         self.journal.close()
         self._store.close()
@@ -372,8 +372,7 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+    __exit__ = close
 
 
 def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, SharedLocks]:

@@ -44,14 +44,10 @@ class LockScope(Struct, frozen=True, order=True):
     def __str__(self) -> str:
         return f"{self.server} {self.database}".strip()
 
-    def normalized(self) -> LockScope:
-        """Return the scope with a text that is the same for all URLs of one server."""
-        return structs.replace(self, server=server_key(self.server))
-
     @property
-    def exact(self) -> str:
-        """A text that no two scopes share."""
-        return json.dumps([self.server, self.database])
+    def key(self) -> tuple[str, str]:
+        """What no two scopes share: texts that are the same for all URLs of one server."""
+        return server_key(self.server), self.database
 
 
 class Holder(Struct, frozen=True):
@@ -172,9 +168,9 @@ class FileLocks(Struct, frozen=True):
 
     def scope(self, scope: LockScope) -> FileLock:
         """Return the lock of a run that writes to a server and database."""
-        scope = scope.normalized()
-        exact = hashlib.sha256(scope.exact.encode()).hexdigest()[:16]  # no two scopes share a file
-        readable = re.sub(r"[^A-Za-z0-9.-]+", "-", str(scope)).strip("-")[:60]
+        key = scope.key
+        exact = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16]
+        readable = re.sub(r"[^A-Za-z0-9.-]+", "-", " ".join(key)).strip("-")[:60]
         return FileLock(self.folder / "locks" / f"{readable}.{exact}.lock")
 
     def run(self, run: str) -> FileLock:

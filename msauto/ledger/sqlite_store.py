@@ -183,7 +183,12 @@ def connect_to_write(path: Path) -> sqlite3.Connection:
         ):
             connection.execute(f"PRAGMA {setting}")
         connection.execute("BEGIN IMMEDIATE")
-        _create(connection)
+        version = _version_of(connection) or 0  # another msauto may have made the tables meanwhile
+        if version != VERSION:
+            for statement in upgrade(version):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")  # raises if the file is read-only
         connection.execute("COMMIT")
     except BaseException:
         connection.close()
@@ -244,16 +249,6 @@ def _version_of(connection: sqlite3.Connection) -> int | None:
     if tables:
         raise ForeignError("it is a database of another program")
     return None
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    """Make the tables, or what an older ledger lacks; raise if the file is read-only."""
-    version = _version_of(connection) or 0  # another msauto may have written one meanwhile
-    if version != VERSION:
-        for statement in upgrade(version):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 # Errors ---------------------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_a_server_as_a_whole(
 
 
 @EACH
-@pytest.mark.parametrize("method", ["_carry_out", "run"])
+@pytest.mark.parametrize("method", ["_write_ahead", "run"])
 def test_while_applying(
     desk: Desk,
     sims: list[Simulator],

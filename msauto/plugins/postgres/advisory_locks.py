@@ -107,7 +107,7 @@ class AdvisoryLocks:
 
     def scope(self, scope: LockScope, *, joins: bool = False) -> AdvisoryLock:
         """Return the lock of a run that writes to a server and database."""
-        name = f"scope {scope.normalized().exact}"
+        name = f"scope {json.dumps(scope.key)}"
         return AdvisoryLock(self.store, name, admits=self.admits, joins=joins)
 
     def run(self, run: str, *, joins: bool = False) -> AdvisoryLock:
