@@ -120,8 +120,7 @@ async def plan(
     news.yml:7:18 field Season 3
     news.yml:8:19 marker {'frame': 250, 'track': 'Cue Point', 'title': 'Ad break'}
     """
-    with play.resolved.secrets.redacted_errors():
-        made = await plan_only(play, RunOptions(window=window), notify=guarded(observer))
+    made = await plan_only(play, RunOptions(window=window), notify=guarded(observer))
     return Plan(play, made)
 
 

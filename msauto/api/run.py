@@ -165,7 +165,11 @@ async def plan_only(
 ) -> Plan:
     """Return the plan; writes nothing anywhere."""
     clock = clock or SystemClock()
-    with Ledger.open(loaded.inputs.ledger, readonly=True, now=clock.now) as ledger:
+    place = loaded.inputs.ledger
+    with (
+        loaded.resolved.secrets.redacted_errors(),
+        Ledger.open(place, readonly=True, now=clock.now) as ledger,
+    ):
         return await _plan(loaded, options, stage_of(loaded, ledger, clock), notify)
 
 
@@ -314,26 +318,27 @@ class Run(Struct, frozen=True):
         shared ledger, before anything is read.
         """
         attempt = self.attempt
-        async with self._locked() as stage:
-            decision: Decision = "plan again"
-            while decision == "plan again":
-                plan = await _plan(self.loaded, self.options, stage, self.notify)
-                plan = _without(plan, attempt.unverified_before)
-                attempt.plan, attempt.summary = plan, to_json(plan.summary)
-                decision = agree(plan)
-            if decision == "leave":
-                return None
-            with stopping() as stop:
-                # What cancelled the task before ends it here: nothing is sent.
-                await asyncio.sleep(0)
-                result = await self._apply(stage, plan, stop)
-            attempt.code = attempt.code_of(result)
-            if self.loaded.inputs.given.undo and attempt.code == OK:
-                warns_why_not = len(result.plan.warnings) > len(stage.ledger.warnings)
-                has_something_to_undo = result.plan.requests or result.plan.unchanged
-                if warns_why_not and not has_something_to_undo:
-                    attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
-            attempt.note_run(stage.ledger)
+        with self.loaded.resolved.secrets.redacted_errors():
+            async with self._locked() as stage:
+                decision: Decision = "plan again"
+                while decision == "plan again":
+                    plan = await _plan(self.loaded, self.options, stage, self.notify)
+                    plan = _without(plan, attempt.unverified_before)
+                    attempt.plan, attempt.summary = plan, to_json(plan.summary)
+                    decision = agree(plan)
+                if decision == "leave":
+                    return None
+                with stopping() as stop:
+                    # What cancelled the task before ends it here: nothing is sent.
+                    await asyncio.sleep(0)
+                    result = await self._apply(stage, plan, stop)
+                attempt.code = attempt.code_of(result)
+                if self.loaded.inputs.given.undo and attempt.code == OK:
+                    warns_why_not = len(result.plan.warnings) > len(stage.ledger.warnings)
+                    has_something_to_undo = result.plan.requests or result.plan.unchanged
+                    if warns_why_not and not has_something_to_undo:
+                        attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
+                attempt.note_run(stage.ledger)
         return result
 
     @asynccontextmanager
@@ -411,7 +416,7 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ig
         yield stop
 
     async def work() -> Result:
-        with attempt.recorded(), loaded.resolved.secrets.redacted_errors():
+        with attempt.recorded():
             result = await Run(loaded, options, attempt, notify=notify).apply(agree, stopping)
             if result is None or result.interrupted:
                 raise asyncio.CancelledError

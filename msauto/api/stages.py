@@ -6,7 +6,8 @@
     plan = await make_plan(stage, limits)                  # server/ reads, planning/ compares
     result = await apply_plan(plan, stage, notify)         # applying/ sends, settles and verifies
 
-The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``.
+The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``, in
+which :mod:`msauto.api.run` redacts the secrets.
 What only some commands need is imported where it is used, so that a plan starts soon.
 """
 
@@ -99,10 +100,9 @@ async def make_plan(
         )
         return plan_server(given, memory, notify)
 
-    with resolved.secrets.redacted_errors():
-        await check_addresses(specs)
-        async with stage.workplace.planning(specs) as plan_server:
-            surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
+    await check_addresses(specs)
+    async with stage.workplace.planning(specs) as plan_server:
+        surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
     created = stage.clock.now().isoformat(timespec="seconds")
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
@@ -207,19 +207,18 @@ async def apply_plan(
         def observe(event: Event) -> object:
             return notify(redactor(event))
 
-    with secrets.redacted_errors():
-        async with stage.workplace.applying(stage, plan, journal, frozen) as servers_of:
-            result = await apply(
-                servers_of,
-                plan,
-                journal,
-                memory,
-                stage.clock,
-                observe,
-                playbooks=playbooks,
-                cancellation=cancellation,
-                policy=stage.policy,
-            )
+    async with stage.workplace.applying(stage, plan, journal, frozen) as servers_of:
+        result = await apply(
+            servers_of,
+            plan,
+            journal,
+            memory,
+            stage.clock,
+            observe,
+            playbooks=playbooks,
+            cancellation=cancellation,
+            policy=stage.policy,
+        )
     return redactor(result)
 
 
