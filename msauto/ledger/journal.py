@@ -55,6 +55,9 @@ _RECORD_OF = """
     JOIN target t ON t.run = r.run AND t.position = r.target
     WHERE r.run IN (SELECT id FROM run WHERE name = ?)
     AND t.server = ? AND t.database = ? AND t.kind = ?"""
+_TARGET = """
+    INSERT INTO target (run, position, server, database, kind, name, planned)
+    VALUES (?, ?, ?, ?, ?, ?, ?)"""
 _COMPLETE = "UPDATE record SET left_as = ? WHERE run = ? AND target = ?"
 _REQUEST = Upsert.of("request", "run, target, position", "known")
 
@@ -99,8 +102,7 @@ class LedgerJournal:
                 self._store.write(ENTER, (name,))
                 targets = dict(enumerate(plan.targets))
                 run = _JournalledRun(run_id(self._store, name), lock, targets)
-                for start in range(0, len(plan.targets), _TARGETS):
-                    self._write_targets(run.id, start, plan.targets[start : start + _TARGETS])
+                self._write_targets(run.id, plan.targets)
                 notes = ((run.id, *note) for note in self.notes.items())
                 self._store.write("INSERT INTO note (run, name, text) VALUES (?, ?, ?)", *notes)
             unless_started.pop_all()
@@ -243,26 +245,26 @@ class LedgerJournal:
             run.release()
         self._runs.clear()
 
-    def _write_targets(self, run: int, first: int, targets: Sequence[Target]) -> None:
-        """Write targets with positions from ``first`` on, and their requests."""
+    def _write_targets(self, run: int, targets: Sequence[Target]) -> None:
+        """Write the targets of a plan, and their requests."""
         rows = []
-        for position, target in enumerate(targets, first):
+        for position, target in enumerate(targets):
             planned = dump(structs.replace(target, holding=UNSET))
             rows.append(
                 (run, position, target.server, target.database, target.kind, target.name, planned)
             )
-        self._store.write(
-            "INSERT INTO target (run, position, server, database, kind, name, planned) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            *rows,
-        )
+            if len(rows) == _TARGETS or position == len(targets) - 1:
+                self._store.write(_TARGET, *rows)
+                rows = []
 
     def _progress(self, run: str, target: Target) -> _JournalledTarget:
-        """Return how far a target has come, which is in progress from now on; one that was not planned is added."""
+        """Return how far a target of a run has come, which is in progress from now on."""
         journalled = self._runs[run]
         position = journalled.positions.get(id(target))
         if position is None:
-            position = journalled.add(target)
-            self._write_targets(journalled.id, position, [target])
+            raise LedgerError(
+                f"{target.name} is not among the targets of this run", remedy="an error in msauto"
+            )
         if position not in journalled.in_progress:
             key = (journalled.id, position)
             not_begun = [RequestRecord("planned")] * len(target.requests)
@@ -313,17 +315,6 @@ class _JournalledRun:
             self.in_progress[position] = _JournalledTarget(
                 (self.id, position), record.begun, [*record.requests], known
             )
-
-    def add(self, target: Target) -> int:
-        """Give a target that was not in the plan its position."""
-        if self.lock is None:
-            raise LedgerError(
-                f"{target.name} is not among the targets of this worker",
-                remedy="an error in msauto",
-            )
-        position = self.positions[id(target)] = len(self.targets)
-        self.targets[position] = target
-        return position
 
     def release(self) -> None:
         """Release its locks, that of the run first: without it, no worker begins."""

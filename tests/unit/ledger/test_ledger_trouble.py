@@ -360,7 +360,8 @@ def test_two_writers_take_turns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("replaced", [False, True])
 def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
     with Ledger.open(tmp_path) as ledger:
-        run = ledger.journal.start(plan(target()), [])
+        planned = plan(target())
+        run = ledger.journal.start(planned, [])
         for path in tmp_path.glob("ledger*"):
             path.unlink()
         if replaced:
@@ -368,7 +369,7 @@ def test_taken_away_in_the_middle(tmp_path: Path, replaced: bool) -> None:
         with pytest.raises(
             LedgerError, match="was removed or replaced while it was in use"
         ) as caught:
-            ledger.journal.sending(run, target(), 0)
+            ledger.journal.sending(run, planned.targets[0], 0)
         assert caught.value.remedy
 
 

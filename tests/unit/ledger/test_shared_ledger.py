@@ -72,7 +72,7 @@ def test_a_worker_writes_to_the_run_of_another_process(shared_place: str) -> Non
                     second, "changed", requests=(RequestResult("done", 200, "", 1),)
                 )
                 worker.journal.finished(run, done)
-                with pytest.raises(LedgerError, match="is not among the targets of this worker"):
+                with pytest.raises(LedgerError, match="is not among the targets of this run"):
                     worker.journal.sending(run, first, 0)
                 worker.journal.leave(run)
             records = command.target_records(run, [1])
@@ -243,14 +243,15 @@ def test_planning_without_tables_makes_none(shared_place: str) -> None:
 
 def test_a_lost_session_refuses_everything_after_it(shared_place: str) -> None:
     with Ledger.open(shared_place) as ledger:
-        run = ledger.journal.start(plan(target(), channel()), [])
+        planned = plan(target(), channel())
+        run = ledger.journal.start(planned, [])
         ledger.journal.check()
         end_sessions(shared_place)
         with pytest.raises(LedgerError, match=r"the session with the ledger .* is lost") as caught:
             ledger.journal.check()
         assert "run it again" in caught.value.remedy
         with pytest.raises(LedgerError, match="is lost"):
-            ledger.journal.sending(run, target(), 0)
+            ledger.journal.sending(run, planned.targets[0], 0)
         with pytest.raises(LedgerError, match="is lost"):
             ledger.journal.commit([lambda: None])
     with Ledger.open(shared_place) as ledger:
