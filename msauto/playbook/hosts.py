@@ -172,9 +172,8 @@ def _only_server(hosts: Hosts, server_url: str) -> Hosts:
         raise node.error(
             why, "add this one to the inventory under a name of its own, and use -l", kind="host"
         )
-    host = Host(
-        node, (*inventory.of_all, Variable("server", {"url": url}, Level.INVENTORY_HOST, node))
-    )
+    server = Variable("server", {"url": url}, Level.INVENTORY_HOST, node)
+    host = Host(node, [*inventory.of_all, server])
     groups = {**inventory.groups, "all": (*inventory.groups["all"], name)}
     alone = structs.replace(
         inventory, hosts={**inventory.hosts, name: host}, groups=groups, single=name
@@ -227,16 +226,6 @@ class Hosts(Struct):
         for host, variables in beside.of_hosts.items():
             more[host] += variables
         return {host: Variables(more[host], variables) for host, variables in own.items()}
-
-    def match(self, pattern: str, node: SourceNode) -> list[str]:
-        """Return the hosts of a pattern; raises :class:`InputError` if it matches none.
-
-        Every pattern matches the host of ``--server`` that no inventory has.
-        """
-        single = self.inventory.single
-        if single is not None:
-            return [single]
-        return match_hosts(pattern, self.inventory, node)
 
     def limit(self) -> frozenset[str]:
         """Return the hosts that ``--limit`` matches, with ``--server`` at most its host."""
@@ -438,13 +427,15 @@ class Hosts(Struct):
             if not any(map(_may_hold_secrets, blocks)):
                 continue
             scope = self._offline(name)
+            keys: list[Variable] = []
             with suppress(InputError):  # reported for the host that needs it
-                for key in server_keys(blocks, scope, keep=True):
-                    with suppress(InputError):
-                        value = render_data(key.value, scope, key.node, keep=True)
-                        if key.name in _SECRET_PARTS:
-                            for text in _server_secrets(value, key.node):
-                                self.files.tracker.secrets.add(text)
+                keys.extend(server_keys(blocks, scope, keep=True))
+            for key in keys:
+                with suppress(InputError):
+                    value = render_data(key.value, scope, key.node, keep=True)
+                    if key.name in _SECRET_PARTS:
+                        for text in _server_secrets(value, key.node):
+                            self.files.tracker.secrets.add(text)
 
 
 _SECRET_PARTS: Final = frozenset({"auth", "tls"})

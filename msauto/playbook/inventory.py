@@ -36,7 +36,7 @@ class Host(Struct, frozen=True):
     """A host is a media server; ``variables`` are its definitions in the inventory, weakest first."""
 
     node: SourceNode
-    variables: tuple[Variable, ...] = ()
+    variables: list[Variable] = []
 
 
 class Inventory(Struct, frozen=True):
@@ -92,11 +92,10 @@ def inventory_files(path: str) -> list[str]:
 
 
 class _InventoryBuilder(Struct):
-    """Groups and hosts while they are read from several files."""
+    """Groups and hosts, with their own variables, while they are read from several files."""
 
     groups: dict[str, _Group] = {}
-    hosts: dict[str, SourceNode] = {}
-    host_variables: dict[str, list[Variable]] = {}
+    hosts: dict[str, Host] = {}
     warnings: list[str] = []
     children_first: list[str] = []
 
@@ -129,9 +128,8 @@ class _InventoryBuilder(Struct):
         for host, values in hosts.items():
             place = node.child("hosts", host)
             _check_host_name(host, place)
-            self.hosts.setdefault(host, place)
-            variables = read_variables(values, Level.INVENTORY_HOST, place)
-            self.host_variables.setdefault(host, []).extend(variables)
+            own = self.hosts.setdefault(host, Host(place)).variables
+            own += read_variables(values, Level.INVENTORY_HOST, place)
             group.hosts[host] = None
         children = body.get("children") or {}
         for child, inner in children.items():
@@ -159,7 +157,7 @@ class _InventoryBuilder(Struct):
         beside = read_vars_folders(folder, self.hosts, self.groups, files)
         self.warnings += beside.warnings
         for name, variables in beside.of_hosts.items():
-            self.host_variables[name] += variables
+            self.hosts[name].variables.extend(variables)
         for name, variables in beside.of_groups.items():
             self.groups[name].variables += variables
 
@@ -167,22 +165,16 @@ class _InventoryBuilder(Struct):
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
         members = self._members()
         depths = self._depths()
-        positions: dict[str, int] = {}
-        for host in self.hosts:
-            positions[host] = len(positions)
+        positions = {host: number for number, host in enumerate(self.hosts)}
         groups: dict[str, tuple[str, ...]] = {}
-        variables: dict[str, list[Variable]] = {host: [] for host in self.hosts}
+        hosts = {name: Host(host.node) for name, host in self.hosts.items()}
         weakest_first = sorted(self.groups, key=lambda group: (depths[group], group))
         for name in weakest_first:
-            hosts_of_group = sorted(members[name], key=positions.__getitem__)
-            groups[name] = tuple(hosts_of_group)
-            for host in hosts_of_group:
-                variables[host] += self.groups[name].variables
-        hosts: dict[str, Host] = {}
-        for name, node in self.hosts.items():
-            own = variables[name]
-            own += self.host_variables[name]
-            hosts[name] = Host(node, tuple(own))
+            groups[name] = tuple(sorted(members[name], key=positions.__getitem__))
+            for host in groups[name]:
+                hosts[host].variables.extend(self.groups[name].variables)
+        for name, read in self.hosts.items():
+            hosts[name].variables.extend(read.variables)
         warnings = tuple(dict.fromkeys(self.warnings))
         of_all = tuple(self.groups["all"].variables)
         return Inventory(hosts, groups, warnings=warnings, of_all=of_all)

@@ -19,6 +19,7 @@ from msauto.model.server import ServerSpec, is_sent_openly
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.intents import Order, TaskContext, task_handlers, task_intents
+from msauto.playbook.inventory import match_hosts
 from msauto.playbook.plays import InheritedKeys, Loader, Play
 from msauto.playbook.schema.play import AssetArgs, BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
@@ -263,7 +264,11 @@ class _Resolver(Struct):
             any_host = next(iter(self.hosts.inventory.hosts))
             scope = self.hosts.scope(any_host, play.folder, play.top_folder)
             patterns = render_shown(patterns, scope, node)
-        matched = self.hosts.match(",".join(map(str, as_list(patterns))), node)
+        inventory = self.hosts.inventory
+        if inventory.single is not None:  # every pattern matches the host of --server
+            matched = [inventory.single]
+        else:
+            matched = match_hosts(",".join(map(str, as_list(patterns))), inventory, node)
         return [name for name in matched if name in self.limit]
 
     def _batches_of(self, play: Play, hosts: list[str], scope: TemplateScope) -> dict[str, int]:

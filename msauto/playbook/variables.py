@@ -308,10 +308,10 @@ def read_extra(text: str, files: Files) -> list[Variable]:
         node = SourceNode(Document("-e", data, {(): (1, 1)}))
         # As in Ansible, values are text, and quotes may contain spaces.
         for name, value in _PAIR.findall(text):
-            is_quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "'\""
-            text = value[1:-1] if is_quoted else value
-            data[name] = as_written(text)
-            if text.startswith(TAG):
+            if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+                value = value[1:-1]
+            data[name] = as_written(value)
+            if value.startswith(TAG):
                 why = f"the value of {name} is text here, so {TAG} would be part of it, and shown"
                 raise node.error(
                     why, f"-e @FILE, with a line `{name}: {TAG} ...` in the file", kind="secret"

@@ -75,7 +75,7 @@ class _SampleFiles(Files):
 def _scope() -> TemplateScope:
     node = outside_node("reference")
     sample = _TEXTS["sample"]
-    variables = tuple(read_variables(sample["variables"], Level.PLAY, node))
+    variables = read_variables(sample["variables"], Level.PLAY, node)
     groups = dict.fromkeys(("all", "playout"), ("studio-a",))
     inventory = Inventory({"studio-a": Host(node, variables)}, groups)
     secrets = SecretCommands({"partner": SecretCommand((), "", node.place)}, allowed=None)
