@@ -285,9 +285,7 @@ class WriteAccess:
             raise MsautoError(
                 f"{name!r} contains '..'", remedy="name the path from the repository's own folders"
             )
-        parts = [*real.relative_to(root).parts]
-        if given.is_relative_to(root):
-            parts += given.relative_to(root).parts
+        parts = _parts_below(root, real, given)
         if not Path(name).is_absolute():
             parts += [part for part in written if part not in {"", "."}]
         for part in parts:
@@ -389,6 +387,15 @@ def open_regular(path: Path) -> BufferedReader:
     return file
 
 
+def _parts_below(root: Path, *paths: Path) -> list[str]:
+    """Return the parts of paths below a root; none of a path that is elsewhere."""
+    parts: list[str] = []
+    for path in paths:
+        if path.is_relative_to(root):
+            parts += path.relative_to(root).parts
+    return parts
+
+
 def leads_out(path: Path, roots: Iterable[Path]) -> bool:
     """Return whether links on the way of a path lead out of the repository that it is in by its name, and of ``roots``.
 
@@ -429,10 +436,7 @@ def why_not_looked_up(path: Path, root: Path, reserved: Set[Path]) -> tuple[str,
     ``reserved`` are inventories, settings and what the ledger consists of, links resolved.
     """
     real = path.resolve()
-    named = _absolute(path)
-    parts = [*real.relative_to(root.resolve()).parts]
-    if named.is_relative_to(root.resolve()):
-        parts += named.relative_to(root.resolve()).parts
+    parts = _parts_below(root.resolve(), real, _absolute(path))
     for part in parts:
         if _is_hidden(part):
             return f"{part!r} is hidden", "copy what is needed into a file that is not hidden"

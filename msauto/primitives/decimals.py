@@ -47,15 +47,12 @@ def read_whole(text: str | None, most: int = MOST, *, least: int | None = None) 
     """
     if text is None:
         return None
-    if len(text) <= 9 and text.isascii() and text.isdecimal():
-        return int(text)
     match = _WHOLE.fullmatch(text.strip())
     if match is None:
         return None
     number = int(match[1])
-    if least is None:
-        least = -most
-    return number if least <= number <= most else None
+    lowest = -most if least is None else least
+    return number if lowest <= number <= most else None
 
 
 def read_based(text: str, base: int) -> int | None:

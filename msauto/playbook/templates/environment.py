@@ -218,7 +218,9 @@ def _evaluate(
 
 def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool) -> Any:
     try:
-        return plain_result(compiled(text, node, expression=expression)(names))
+        value = compiled(text, node, expression=expression)(names)
+        size_of(value, MAX_VALUE)
+        return _plain(value)
     except (Need, NoAssetError, UsesAssetError, InputError, RefusedError):
         raise
     except sandbox.MissingNameError as error:
@@ -242,14 +244,11 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
         ) from error
 
 
-def plain_result(value: Any) -> Any:
-    """Return a result as plain data: tuples become lists; raises for undefined names, functions and bombs."""
-    size_of(value, MAX_VALUE)
-    return _plain(value)
-
-
 def _plain(value: Any) -> Any:
-    """Return plain data; a list or mapping that is plain is returned as it is."""
+    """Return plain data: tuples become lists; raises for undefined names and functions.
+
+    A list or mapping that is plain is returned as it is.
+    """
     if isinstance(value, Undefined):
         str(value)  # raises, with the name
     if isinstance(value, dict):
