@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -43,12 +44,9 @@ def stop_signals() -> list[signal.Signals]:
 
 
 class SystemClock:
-    """The real clock."""
+    """The real clock; the time of day is in UTC."""
 
-    def now(self) -> datetime:
-        """The time of day, in UTC."""
-        return datetime.now(UTC)
-
+    now = staticmethod(partial(datetime.now, UTC))
     monotonic = staticmethod(time.monotonic)
 
     async def sleep(self, seconds: float) -> None:
