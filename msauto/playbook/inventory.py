@@ -165,16 +165,20 @@ class _InventoryBuilder(Struct):
         """Return the inventory. Variables of groups that are further from ``all`` are stronger."""
         members = self._members()
         depths = self._depths()
-        positions = {host: number for number, host in enumerate(self.hosts)}
+        positions: dict[str, int] = {}
+        hosts: dict[str, Host] = {}
+        for name, host in self.hosts.items():
+            positions[name] = len(positions)
+            hosts[name] = Host(host.node)
         groups: dict[str, tuple[str, ...]] = {}
-        hosts = {name: Host(host.node) for name, host in self.hosts.items()}
         weakest_first = sorted(self.groups, key=lambda group: (depths[group], group))
         for name in weakest_first:
+            group = self.groups[name]
             groups[name] = tuple(sorted(members[name], key=positions.__getitem__))
-            for host in groups[name]:
-                hosts[host].variables.extend(self.groups[name].variables)
-        for name, read in self.hosts.items():
-            hosts[name].variables.extend(read.variables)
+            for member in groups[name]:
+                hosts[member].variables.extend(group.variables)
+        for name, host in self.hosts.items():
+            hosts[name].variables.extend(host.variables)
         warnings = tuple(dict.fromkeys(self.warnings))
         of_all = tuple(self.groups["all"].variables)
         return Inventory(hosts, groups, warnings=warnings, of_all=of_all)
