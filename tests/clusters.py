@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, LocalCluster
-
 from tests.stage import free_port
 
 
@@ -44,6 +42,8 @@ def process_cluster(workers: int, **options: Any) -> Iterator[Cluster]:
 
 @contextmanager
 def _cluster(**options: Any) -> Iterator[Cluster]:
+    from distributed import LocalCluster  # here: it takes long, and each worker imports this module
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with LocalCluster(
@@ -119,7 +119,13 @@ def separate_cluster(folder: Path, workers: int, *options: str) -> Iterator[Sepa
 
 
 async def _wait_for_workers(address: str, workers: int) -> None:
-    async with Client(
-        address.replace("dask", "tcp"), asynchronous=True, set_as_default=False, timeout=30
-    ) as client:
+    async with client_of(address) as client:
         await client.wait_for_workers(workers, timeout=60)
+
+
+def client_of(address: str) -> Any:
+    """Return a client of a cluster by its ``dask://`` address, for ``async with``."""
+    from distributed import Client
+
+    tcp_address = address.replace("dask", "tcp")
+    return Client(tcp_address, asynchronous=True, set_as_default=False, timeout=30)

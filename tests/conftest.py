@@ -1,5 +1,8 @@
 """How long a test may take, how property tests run, and what tests have counted, reported when a run ends.
 
+What each worker does for each module and each test is kept short: see :func:`pytest_ignore_collect` and
+:func:`pytest_runtest_protocol`.
+
 Property tests (Hypothesis) have no deadline for one example, because machines differ. `make test` runs the same
 examples on every machine. `make explore` tries ten times as many from random seeds. It prints an example that fails,
 and keeps it in `.hypothesis` for its next run.
@@ -7,7 +10,9 @@ and keeps it in `.hypothesis` for its next run.
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -15,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 from msauto.plugins.simulator.embedded import Simulator, empty_state
-from tests import postgres
+from tests import postgres, tables
 from tests.examples import EXPLORE
 
 # Under nohup, or in the background of a shell, these are ignored, and so by each command that a test starts and ends.
@@ -47,8 +53,37 @@ COUNTED = "counted"
 """The property under which a test records a count: ``record_property(COUNTED, "kill points: 65")``."""
 
 
+gc.set_threshold(50_000, 20, 100)  # as the command line does: what is collected stays to the end
+
+_ONLY_FAST = "not scale"
+_ALL_ARE_SLOW = re.compile(r"^pytestmark = .*pytest\.mark\.scale", re.MULTILINE)
 _SLOW = 1200  # seconds for a test marked `scale`
 _SHRINKING = 480  # seconds for a property test: Hypothesis takes up to 300 to find the smallest example that fails
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set whether tables need rows of slow tests."""
+    tables.only_fast = config.option.markexpr == _ONLY_FAST
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out modules of slow tests where none of these runs: each worker imports what it collects."""
+    if not tables.only_fast or collection_path.suffix != ".py":
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return True if _ALL_ARE_SLOW.search(text) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Of a test that passes, let a worker report the call alone: a message takes it longer than many a test."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return None
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            report.keywords = {}
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

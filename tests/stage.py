@@ -92,6 +92,8 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.place = self.place or self.folder / "state"
+        # A repository: else msauto looks for one in all folders above, again for each file.
+        (self.folder / ".git").mkdir(exist_ok=True)
 
     @property
     def sims(self) -> Mapping[str, Simulator]:

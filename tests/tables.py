@@ -10,6 +10,8 @@ import pytest
 import yaml
 
 CASES = Path(__file__).parent / "cases"
+only_fast = False
+"""Whether no slow test runs, so that its rows need not be made; ``tests/conftest.py`` decides it."""
 
 
 def load(path: Path) -> Any:

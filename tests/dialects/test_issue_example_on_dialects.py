@@ -12,7 +12,6 @@ from tests.dialects.fitting import ours_of, rows, server_of
 from tests.dialects.pairwise import Row
 from tests.stage import Stage, lines
 
-ROWS = rows()
 AWKWARD = (
     "Back\\Slash / Film: 50% @ night?",
     "Новости дня",
@@ -108,7 +107,7 @@ def test_on_a_plain_server(title: str, sim: Simulator, tmp_path: Path) -> None:
 )
 def test_on_a_share_of_the_rows(number: int, sim: Simulator, tmp_path: Path) -> None:
     for turn in range(12):
-        row = ROWS[(12 * number + turn) % len(ROWS)]
+        row = rows()[(12 * number + turn) % len(rows())]
         if AWKWARD[number].startswith(" "):
             # Where texts stand on lines of their own, blanks at their ends cannot be read.
             row = {**row, "xml_layout": "compact"}

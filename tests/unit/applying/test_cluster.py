@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from distributed import Client
 
 from msauto.errors import ClusterError, PlanningError
 from msauto.model.server import ServerSpec
@@ -170,9 +169,7 @@ def test_a_scheduler_that_cannot_be_reached_is_an_error() -> None:
 
 def test_a_task_of_another_version_is_not_opened(started: clusters.Cluster) -> None:
     async def run() -> TaskResult:
-        async with Client(
-            started.address.replace("dask", "tcp"), asynchronous=True, set_as_default=False
-        ) as client:
+        async with clusters.client_of(started.address) as client:
             broken = Parcel(None)
             broken._data = b"would fail if it were opened"
             found: TaskResult = (
