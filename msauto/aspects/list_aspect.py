@@ -332,8 +332,7 @@ class ListAspect(Aspect):
         keyed = []
         for item in items:
             place = self.place(item.named)
-            is_by_place = item.present and item.key is None and item.keys_before is None
-            if is_by_place and place in key_at:
+            if item.is_by_place and place in key_at:
                 key = key_at[place]
                 others = others_at[place]
                 is_moved = self.place(live[key]) != place
@@ -728,7 +727,7 @@ class ListAspect(Aspect):
                 kept_at[handle] = item, value
         parts = {sourced.source: sourced.part for sourced in desired.items}
         for stays in matching.created:
-            has_a_place = stays.key is None and stays.keys_before is None and stays.handles
+            has_a_place = stays.is_by_place and stays.handles
             if not has_a_place or stays.handles[0] not in kept_at:
                 continue
             changed, value = kept_at[stays.handles[0]]

@@ -377,12 +377,10 @@ class Markers(ListAspect):
             if item.present and item.key is not None:
                 by_uid.setdefault(item.handles, index)
         for item in items:
-            is_by_place = item.present and item.key is None and item.keys_before is None
-            if not is_by_place or item.handles not in by_uid:
-                continue
-            index = by_uid[item.handles]
-            united[index] = self._united(united[index], item)
-            united.remove(item)
+            if item.is_by_place and item.handles in by_uid:
+                index = by_uid[item.handles]
+                united[index] = self._united(united[index], item)
+                united.remove(item)
         return united
 
     def _united(self, by_uid: ListItem, by_place: ListItem) -> ListItem:

@@ -40,6 +40,11 @@ class ListItem(Struct, frozen=True, eq=False):
     keys_before: frozenset[str] | None = None
     ours: bool = False
 
+    @property
+    def is_by_place(self) -> bool:
+        """Whether a task wants the item that has its place: none of a key, and none besides others."""
+        return self.present and self.key is None and self.keys_before is None
+
 
 class Matching(Struct):
     """Desired items of a list and live ones, in pairs.

@@ -387,17 +387,22 @@ def adopted(
         known = context.memory.get(item)
         if not isinstance(known, list):
             continue
-        left = known[0]
-        run = known[1]
-        live = effect.before
-        after = effect.after
-        if isinstance(left, dict) and isinstance(live, dict) and isinstance(after, dict):
-            shown = live.keys() | left.keys()  # a text of an item shows as its title, for example
-            seen = {name: live.get(name) for name in after if name in shown}
-            live = {**left, **seen}
+        left, run = known[:2]
+        live = _left_by_others(left, effect)
         if live != left:
             settled: Json = None if live is None else [live, run]
             yield Settlement(kept[item], item, settled)
+
+
+def _left_by_others(left: Json, effect: Effect) -> Json:
+    """Return what is left of a thing that others may have set as desired: of an item, in what a task names of it."""
+    live = effect.before
+    named = effect.after
+    if not (isinstance(left, dict) and isinstance(live, dict) and isinstance(named, dict)):
+        return live
+    shown = live.keys() | left.keys()  # a text of an item shows as its title, for example
+    seen = {name: live.get(name) for name in named if name in shown}
+    return {**left, **seen}
 
 
 def refuse(
