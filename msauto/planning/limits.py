@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from msauto.aspects import ASPECTS, deletions_of
 from msauto.concurrency import in_turns
@@ -113,47 +113,52 @@ def place_names(place: Folder, database: str) -> Iterator[str]:
             yield show_folder(form[:depth])
 
 
-class Protection:
-    """The globs that protect what they match; it remembers which of them match anything, on any server.
+class Protection(Struct):
+    """The globs that protect what they match, and those of them that have ``matched`` anything, on any server.
 
-    That is looked for in databases of which all entries are listed anyway: where something is lost, or a select names
-    all. Nothing may be written to what ``read_only`` matches: of what changes, all links are looked at.
+    That is looked for in ``databases`` of which all entries are listed anyway: where something is lost, or a select
+    names all. Nothing may be written to what ``read_only`` matches: of what changes, all links are looked at.
     """
 
-    def __init__(self, protected: Sequence[str] = (), read_only: Sequence[str] = ()) -> None:
-        self.protected = protected
-        self.read_only = read_only
-        self._unmatched = {*protected, *read_only}
-        self._databases: dict[str, None] = {}
+    protected: Sequence[str] = ()
+    read_only: Sequence[str] = ()
+    matched: set[str] = set()
+    databases: dict[str, None] = {}
 
     def __bool__(self) -> bool:
         return bool(self.protected or self.read_only)
 
     async def look_at(self, places: Iterable[Folder], database: str) -> None:
         """Note which globs match one of the places of a database, or a folder that contains it."""
-        self._databases[database] = None
+        self.databases[database] = None
         async for place in in_turns(places):
-            if not self._unmatched:
+            unmatched = self.unmatched
+            if not unmatched:
                 break
             names = list(place_names(place, database))
-            self._unmatched -= {glob for glob in self._unmatched if matches(glob, names)}
+            self.matched.update([glob for glob in unmatched if matches(glob, names)])
 
     def merge(self, other: Protection) -> None:
         """Add what the same globs matched elsewhere."""
-        self._unmatched &= other._unmatched
-        self._databases |= other._databases
+        self.matched |= other.matched
+        self.databases |= other.databases
+
+    @property
+    def unmatched(self) -> list[str]:
+        """The globs that have matched nothing."""
+        return sorted({*self.protected, *self.read_only} - self.matched)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """A warning of each glob that protects nothing of what was looked at."""
-        if not self._databases:
+        if not self.databases:
             return ()
-        where = ", ".join(self._databases)
+        where = ", ".join(self.databases)
         missed = (
             f"in msauto.toml matches no folder and no title of {where}: it protects nothing there"
         )
         warnings: list[str] = []
-        for glob in sorted(self._unmatched):
+        for glob in self.unmatched:
             key = "protected" if glob in self.protected else "read_only"
             warnings.append(f"{glob!r} of `{key}` {missed}")
         return tuple(warnings)
