@@ -27,7 +27,9 @@ from msauto.model.server import ServerSpec
 
 LedgerPlace = Path | LedgerUrl
 FILE = "ledger.sqlite"
-_NOTE = Upsert.of("note", "run, name", "text")
+_NOTE = """
+    INSERT INTO note (run, name, text) SELECT id, ?, ? FROM run WHERE name = ?
+    ON CONFLICT (run, name) DO UPDATE SET text = excluded.text"""
 _BATCH = Upsert.of("batch", "name", "batch, started, ran, summary, record")
 _CHANGED = """
     SELECT t.server, t.database, t.name FROM run u JOIN target t ON t.run = u.id
@@ -215,8 +217,7 @@ class Ledger:
 
     def note_end(self, run: str, notes: Mapping[str, str]) -> None:
         """Add notes to a run that has ended; one that is not in the ledger is ignored."""
-        for (number,) in self._store.read("SELECT id FROM run WHERE name = ?", (run,)):
-            self._store.put(_NOTE, *(((number, name), (text,)) for name, text in notes.items()))
+        self._store.write(_NOTE, *[(name, text, run) for name, text in notes.items()])
 
     def last_note(self, name: str) -> str:
         """Return the text of a note of the newest run that has one of this name; empty without one."""

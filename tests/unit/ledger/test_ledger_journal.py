@@ -333,6 +333,16 @@ def test_a_ledger_without_runs_has_no_last_one(place: Path | str) -> None:
 # Notes of a run
 
 
+def test_the_notes_of_the_end_are_those_of_one_run(place: Path | str) -> None:
+    with Ledger.open(place) as ledger:
+        run = ledger.journal.start(plan(), [])
+        ledger.note_end(run, {"code": "3", "reason": "the disk is full"})
+        ledger.note_end(run, {"code": "0"})
+        ledger.note_end("nobody", {"code": "3"})
+        (summary,) = ledger.history()
+        assert (summary.code, summary.reason) == (0, "the disk is full")
+
+
 def test_a_note_belongs_to_the_next_run_alone(place: Path | str) -> None:
     with Ledger.open(place) as ledger:
         ledger.journal.notes["override_freeze"] = "Новости: the minister resigned"
