@@ -165,18 +165,13 @@ class Grouping(Struct, frozen=True):
         """Return the groups in the order of the playbooks."""
         if not intents:
             return []
-        without_title = [intent for intent in intents if not isinstance(intent.ref, TitleRef)]
-        found = iter(await concurrent_list(self._members_of, without_title, limit=self.forks))
-        members: list[_KeyedMember] = []
-        formers: list[tuple[str, str]] = []
-        async for intent in in_turns(intents):
+        members = await self._members(intents)
+        titles = [(key[1], key[2]) for key, group, _ in members if group is None]
+        formers: list[TitleKey] = []
+        for intent in intents:
             ref = intent.ref
             if isinstance(ref, TitleRef):
-                members.append((named_by(ref), None, IntentGroupMember(intent, ref.title)))
                 formers += [(ref.database, former) for former in ref.was]
-            else:
-                members += next(found)
-        titles = [(key[1], key[2]) for key, group, _ in members if group is None]
         key_of = TitleKeys(await _titles_apart(self.reader, titles + formers))
         renames = Renames(intents, key_of) if formers else None
         groups: dict[_Key, IntentGroup] = {}
@@ -186,16 +181,24 @@ class Grouping(Struct, frozen=True):
                 if renames is not None:
                     title = renames.current_title(database, title)
                 key = ("asset", *key_of(database, title))
-                group = groups.get(key)
-                if group is None:
-                    group = IntentGroup("asset", database, title, Rename(title))
-                    if renames is not None:
-                        group.rename = renames.of(database, title)
-                        group.error = renames.error(database, title)
+                group = groups.get(key) or _group_titled(database, title, renames)
             merged = groups.setdefault(key, group)
             merged.members.append(member)
             merged.error = merged.error or group.error
         return list(groups.values())
+
+    async def _members(self, intents: Sequence[Intent]) -> list[_KeyedMember]:
+        """Return the members of all intents in order; what names no title is asked of the server."""
+        without_title = [intent for intent in intents if not isinstance(intent.ref, TitleRef)]
+        found = iter(await concurrent_list(self._members_of, without_title, limit=self.forks))
+        members: list[_KeyedMember] = []
+        async for intent in in_turns(intents):
+            ref = intent.ref
+            if isinstance(ref, TitleRef):
+                members.append((named_by(ref), None, IntentGroupMember(intent, ref.title)))
+            else:
+                members += next(found)
+        return members
 
     async def _members_of(self, intent: Intent) -> Iterable[_KeyedMember]:
         """Return the members of an intent without a title, to be merged with those of the same key."""
@@ -364,6 +367,14 @@ def _add(
         failed.append(found)
         if len(failed) > _MOST_FAILED:
             raise failed[0].error
+
+
+def _group_titled(database: str, title: str, renames: Renames | None) -> IntentGroup:
+    """Return a new group for the asset of a title; ``renames`` if any task names a former title."""
+    if renames is None:
+        return IntentGroup("asset", database, title, Rename(title))
+    error = renames.error(database, title)
+    return IntentGroup("asset", database, title, renames.of(database, title), error=error)
 
 
 class TitleKeys(Struct, frozen=True):
