@@ -188,6 +188,22 @@ def _has_any(node: SourceNode, paths: Collection[DataPath]) -> bool:
     return any(path[:depth] == node.path for path in paths)
 
 
+class _OpenPlay(Struct):
+    """A play while it is loaded: its own keys, its handlers with their names, and what notifies them.
+
+    ``role_handlers`` are the imports of roles with handlers: the file, the variables, and the numbers of the handlers.
+    ``beside_role`` is the folder of a role that is loaded alone.
+    """
+
+    own: InheritedKeys = _NOTHING
+    beside_role: tuple[str, ...] = ()
+    handlers: list[Task] = []
+    handler_names: dict[str, SourceNode] = {}
+    role_handlers: list[tuple[str, list[tuple[str, Any]], Mapping[str, int]]] = []
+    notified: set[str] = set()
+    notices: list[SourceText] = []
+
+
 class Loader:
     """Loads playbooks, and collects what is wrong with them."""
 
@@ -199,17 +215,7 @@ class Loader:
         self._imports: Counter[str] = Counter()
         self.loaded: set[str] = set()
         """The folders of roles and the files of tasks that were loaded."""
-        self._begin(_NOTHING)
-
-    def _begin(self, play: InheritedKeys) -> None:
-        """Begin a play: its handlers, what notifies them, and where its roles are."""
-        self._in_play = play
-        self._beside_role: tuple[str, ...] = ()
-        self._handlers: list[Task] = []
-        self._handler_names: dict[str, SourceNode] = {}
-        self._role_handlers: list[tuple[str, list[tuple[str, Any]], Mapping[str, int]]] = []
-        self._notified: set[str] = set()
-        self._notices: list[SourceText] = []
+        self._play = _OpenPlay()
 
     def playbook(self, file: str, inherited: InheritedKeys = _NOTHING) -> list[Play]:
         """Return the plays of a playbook, with imported plays in place of imports."""
@@ -226,17 +232,17 @@ class Loader:
         if "import_playbook" in part.data:
             file = self._import(part.child("import_playbook"), inner)
             return self.playbook(file, inner) if file else []
-        self._begin(inner)
+        self._play = _OpenPlay(inner)
         tasks: list[Task] = []
         if "roles" in part.data:
             tasks += self._roles(part.child("roles"), inner)
         if "handlers" in part.data:
             self._add_handlers(part.child("handlers"), inner)
         tasks += self._tasks(part.child("tasks"), inner)
-        for notice in self._notices:
-            if notice.text not in self._handler_names:
+        for notice in self._play.notices:
+            if notice.text not in self._play.handler_names:
                 self._problems.append(
-                    unknown_handler(notice.text, notice.node, tuple(self._handler_names))
+                    unknown_handler(notice.text, notice.node, tuple(self._play.handler_names))
                 )
         if part.node.path in part.broken:
             return []
@@ -246,9 +252,9 @@ class Loader:
             part.data,
             inner,
             tuple(tasks),
-            tuple(self._handlers),
-            notified=frozenset(self._notified),
-            handler_names=frozenset(self._handler_names),
+            tuple(self._play.handlers),
+            notified=frozenset(self._play.notified),
+            handler_names=frozenset(self._play.handler_names),
         )
         return [play]
 
@@ -304,11 +310,11 @@ class Loader:
 
     def _role(self, name: _Part, inherited: InheritedKeys) -> list[Task]:
         """Return the tasks of a role; of a file of tasks alone it is not known where its roles are."""
-        if not self._in_play.files:
+        if not self._play.own.files:
             return []
         with self._problems:
-            playbook = self._in_play.files[-1]
-            places = (*self._beside_role, *role_places(playbook, self._role_folders))
+            playbook = self._play.own.files[-1]
+            places = (*self._play.beside_role, *role_places(playbook, self._role_folders))
             folder = find_role(name.data, tuple(dict.fromkeys(places)), name.node)
             return self._role_in(folder, name.node, inherited)
         return []
@@ -339,34 +345,35 @@ class Loader:
         They see the variables of this import of the role. Another import with the same variables has the same handlers.
         """
         variables = [(variable.name, variable.value) for variable in role.variables]
-        for known_file, known_variables, known_numbers in self._role_handlers:
+        for known_file, known_variables, known_numbers in self._play.role_handlers:
             if known_file == file and known_variables == variables:
                 return known_numbers
-        inner = structs.replace(role, conditions=self._in_play.conditions, loop=None)
-        first = len(self._handlers)
+        inner = structs.replace(role, conditions=self._play.own.conditions, loop=None)
+        first = len(self._play.handlers)
         self._add_handlers(self._validated(file, HandlerFile), inner)
         numbers = {
-            handler.name: number for number, handler in enumerate(self._handlers[first:], first)
+            handler.name: number
+            for number, handler in enumerate(self._play.handlers[first:], first)
         }
-        self._role_handlers.append((file, variables, numbers))
+        self._play.role_handlers.append((file, variables, numbers))
         return numbers
 
     def _add_handlers(self, handlers: _Part, inherited: InheritedKeys) -> None:
         """Add handlers to those of the play. They inherit its variables, but neither tags nor notify."""
         for handler in handlers.items(dict):
-            self._notified.update(str(name.data) for name in handler.values("notify"))
+            self._play.notified.update(str(name.data) for name in handler.values("notify"))
             if not _has_any(handler.node, handler.broken):
                 self._check_handler_name(handler)
-                self._handlers.append(self._handler(handler, inherited))
+                self._play.handlers.append(self._handler(handler, inherited))
         # Also of invalid ones, which are reported themselves.
         for name in _handler_names(handlers.data):
-            self._handler_names.setdefault(name, handlers.node)
+            self._play.handler_names.setdefault(name, handlers.node)
 
     def _check_handler_name(self, handler: _Part) -> None:
         """Collect the second of two handlers with the same name."""
         name = str(handler.data["name"])
         place = handler.node.place
-        first = self._handler_names.setdefault(name, handler.node).place
+        first = self._play.handler_names.setdefault(name, handler.node).place
         if first == place:
             return
         where = f"at {first}"
@@ -424,8 +431,7 @@ class Loader:
     def lone_role(self, folder: str) -> None:
         """Check a role that no playbook need name: others are beside it."""
         alone = InheritedKeys(files=(beside(folder, "../a playbook"),))
-        self._begin(alone)
-        self._beside_role = (beside(folder + "/", ".."),)
+        self._play = _OpenPlay(alone, beside_role=(beside(folder + "/", ".."),))
         with self._problems:
             self._role_in(folder, SourceNode(Document(folder)), alone)
 
@@ -498,12 +504,12 @@ class Loader:
         for name in parts:
             if isinstance(name.data, bool) or not isinstance(name.data, str | int):
                 continue
-            self._notified.add(str(name.data))
+            self._play.notified.add(str(name.data))
             if isinstance(name.data, UnrenderedTemplate):
                 yield SourceText(name.data, name.node)
                 continue
             notice = SourceText(str(name.data), name.node)
-            self._notices.append(notice)
+            self._play.notices.append(notice)
             yield notice
 
     def _check_loop(self, loop: Loop, outer: Loop | None) -> None:

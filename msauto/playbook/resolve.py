@@ -35,14 +35,16 @@ _NO_TAGS = "the tasks have no tags: add tags:, or remove the flag"
 def resolve(options: ResolveOptions) -> ResolvedPlaybooks:
     """Return the work that playbooks ask of each server; raises :class:`InputError` with all that is wrong."""
     files = Files(options.lookup_folders, options.documents)
-    opened: list[Hosts] = []
+    hosts: Hosts | None = None
     with files.tracker.secrets.redacted_errors():
         with files.problems:
-            opened.append(open_hosts(options, files))
+            hosts = open_hosts(options, files)
         plays = _load(options, files)
-        resolved = [resolve_plays(plays, hosts) for hosts in opened]
+        if hosts is None:
+            raise InputError(files.problems)
+        resolved = resolve_plays(plays, hosts)
         files.problems.check()
-    return resolved[0]
+        return resolved
 
 
 def _load(options: ResolveOptions, files: Files) -> list[Play]:
