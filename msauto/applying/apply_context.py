@@ -61,10 +61,10 @@ Call = Callable[[], object]
 class GroupCommit(Struct):
     """Collects calls to the journal and the memory, and makes them in one transaction per turn of the event loop.
 
-    :meth:`write` returns once its calls are durable. :meth:`note` does not wait: if its calls are lost, the ledger
-    still records "sending", which the next run settles by reading. Calls keep their order. While a transaction is
-    committed by a thread, the event loop continues and the next calls are collected. After the first ``failure``
-    nothing more is written, and every ``write`` raises: without a ledger nothing is sent.
+    The future of :meth:`write` ends once its calls are durable. :meth:`note` has none: if its calls are lost, the
+    ledger still records "sending", which the next run settles by reading. Calls keep their order. While a transaction
+    is committed by a thread, the event loop continues and the next calls are collected. After the first ``failure``
+    nothing more is written, and every ``write`` fails: without a ledger nothing is sent.
     """
 
     journal: Journal
@@ -76,14 +76,15 @@ class GroupCommit(Struct):
     """The commit in progress, and the writes that wait for it."""
     _committing_for: list[asyncio.Future[None]] = []
 
-    async def write(self, call: Call, *calls: Call) -> None:
-        """Make the calls, and return when they are durable; raise ``LedgerError`` if they cannot be."""
-        if self.failure is not None:
-            raise self.failure
-        self.note(call, *calls)
+    def write(self, call: Call, *calls: Call) -> asyncio.Future[None]:
+        """Make the calls; the future ends when they are durable, with ``LedgerError`` if they cannot be."""
         durable = asyncio.get_running_loop().create_future()
-        self._waiting.append(durable)
-        await durable
+        if self.failure is None:
+            self.note(call, *calls)
+            self._waiting.append(durable)
+        else:
+            durable.set_exception(self.failure)
+        return durable
 
     def note(self, *calls: Call) -> None:
         """Make the calls with the next commit."""
