@@ -160,7 +160,7 @@ class AssetSurvey:
             if desired is not None:
                 declared.append((member, desired))
         if not declared and not unknown and not pending:
-            return self._skipped("when", *finder.warnings)
+            return self._skipped("when", finder.warnings)
         for_clip, for_missing = await finder.divide(declared)
         missing = None
         if for_missing or unknown:
@@ -179,8 +179,15 @@ class AssetSurvey:
         outcome.warnings = (*finder.warnings, *unread, *outcome.warnings)
         return outcome
 
-    def _skipped(self, reason: SkipReason, *warnings: str) -> SurveyedTarget:
-        return skipped(self._context, self._group, reason, *warnings)
+    def _skipped(
+        self,
+        reason: SkipReason,
+        warnings: Iterable[str] = (),
+        settlements: tuple[Settlement, ...] = (),
+    ) -> SurveyedTarget:
+        outcome = skipped(self._context, self._group, reason, *warnings)
+        outcome.settlements = settlements
+        return outcome
 
     def _without_clip(
         self,
@@ -195,7 +202,7 @@ class AssetSurvey:
         warnings = self._finder.warnings
         members = [*(member for member, _ in for_missing), *unknown]
         if not members:
-            return self._skipped("when", *warnings)
+            return self._skipped("when", warnings)
         of_tasks: dict[str, None] = {}
         for member in members:
             if member.intent.if_missing:
@@ -381,17 +388,13 @@ class AssetSurvey:
             return SurveyedTarget("kept", None, tuple(builder.warnings), settled)
         await self._plan_changes(plan, for_clip, declared, desired, runs)
         if not await self._plan_handlers(plan, for_clip, desired):
-            return self._untreated("left out", builder, settled)
+            return self._skipped("left out", builder.warnings, settled)
         settlements = (*settled, *adopted(plan, recalled.kept, recalled.target))
         if not builder.changes:
             return self._without_changes(builder, settlements, is_concerned=bool(for_clip))
         if not recalled.items and not recalled.settlements:
             self._warn_of_another_recording(known, builder)
-        builder.depends_on |= self._layers.depends_on
-        target = _target_of(plan, clip, identity, deletes=entries is not None)
-        outcome = finished(
-            self._context, target, builder, self._layers.added_to(plan.live), settlements
-        )
+        outcome = self._changed(plan, clip, identity, settlements, deletes=entries is not None)
         protection = self._context.protection
         if protection and outcome.target is not None and entries is None:
             always = bool(protection.read_only)
@@ -400,23 +403,43 @@ class AssetSurvey:
             )
         return outcome
 
+    def _changed(
+        self,
+        plan: PlanContext,
+        clip: FoundClip,
+        identity: ClipIdentity,
+        settlements: tuple[Settlement, ...],
+        *,
+        deletes: bool,
+    ) -> SurveyedTarget:
+        """Return the outcome of a clip that changes."""
+        plan.builder.depends_on |= self._layers.depends_on
+        folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
+        target = Target(
+            server=plan.server.name,
+            database=plan.database,
+            kind="asset",
+            name=clip.title,
+            folder=folder,
+            address=clip.address,
+            address_after=Address(clip.title) if deletes else plan.address,
+            clip=identity,
+            rate=clip.asset.rate,
+            places=tuple(map(show_folder, plan.places)),
+        )
+        live = self._layers.added_to(plan.live)
+        return finished(self._context, target, plan.builder, live, settlements)
+
     def _without_changes(
         self, builder: PlanBuilder, settlements: tuple[Settlement, ...], *, is_concerned: bool
     ) -> SurveyedTarget:
         """Return the outcome of a clip that nothing changes; ``is_concerned``: by a task, not by what is pending."""
         if builder.is_in_doubt:
-            return self._untreated("left out", builder, settlements)
+            return self._skipped("left out", builder.warnings, settlements)
         if not is_concerned:
-            return self._untreated("when", builder, settlements)
+            return self._skipped("when", builder.warnings, settlements)
         state: PlannedState = "kept" if builder.is_keeping else "unchanged"
         return SurveyedTarget(state, None, tuple(builder.warnings), settlements)
-
-    def _untreated(
-        self, reason: SkipReason, builder: PlanBuilder, settlements: tuple[Settlement, ...]
-    ) -> SurveyedTarget:
-        outcome = self._skipped(reason, *builder.warnings)
-        outcome.settlements = settlements
-        return outcome
 
     def _stays(
         self,
@@ -672,26 +695,6 @@ def _needs_of(things: Iterable[Thing]) -> list[Reads]:
     for aspect, key in things:
         keys_of.setdefault(aspect, set()).add(key)
     return [ASPECTS[aspect].needs(keys) for aspect, keys in keys_of.items() if aspect in ASPECTS]
-
-
-def _target_of(
-    plan: PlanContext, clip: FoundClip, identity: ClipIdentity, *, deletes: bool
-) -> Target:
-    """Return the target of an asset, without what was planned."""
-    folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
-    address_after = Address(clip.title) if deletes else plan.address
-    return Target(
-        server=plan.server.name,
-        database=plan.database,
-        kind="asset",
-        name=clip.title,
-        folder=folder,
-        address=clip.address,
-        address_after=address_after,
-        clip=identity,
-        rate=clip.asset.rate,
-        places=tuple(map(show_folder, plan.places)),
-    )
 
 
 # Planning ------------------------------------------------------------------------------------------------------
