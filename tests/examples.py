@@ -1,4 +1,4 @@
-"""How many examples a property test runs: a tenth in `make test`, all of them in `make explore`."""
+"""How many examples a property test runs: a tenth or fewer in `make test`, all of them in `make explore`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ EXPLORE: Final = "explore"
 """The profile of `make explore`, as `--hypothesis-profile`."""
 
 
-def examples(count: int) -> int:
-    """Return how many of ``count`` examples this run takes; at least 5."""
-    return count if settings.get_current_profile_name() == EXPLORE else max(5, count // 10)
+def examples(count: int, *, fast: int | None = None) -> int:
+    """Return how many of ``count`` examples this run takes: ``fast`` in `make test`, default a tenth, at least 5."""
+    if settings.get_current_profile_name() == EXPLORE:
+        return count
+    return max(5, count // 10) if fast is None else fast

@@ -21,7 +21,7 @@ from msauto.plugins.simulator.embedded.faults import parse_change
 from msauto.plugins.simulator.embedded.rss import put_item
 from msauto.plugins.simulator.embedded.state import SimDatabase, SimEntry
 from tests.dialects.fitting import some_rows
-from tests.tables import load
+from tests.tables import load, unless_one_in
 
 Given = dict[str, Any]
 
@@ -29,22 +29,26 @@ Given = dict[str, Any]
 CASES = Path(__file__).parent / "cases"
 
 
-def stories(folder: str, *parts: str) -> list[Any]:
-    """Return the stories of a folder, each as often as it has rows; its ``parts`` begin with those of its file."""
-    return [
-        each for path in sorted((CASES / folder).glob("*.yml")) for each in _of_file(path, parts)
-    ]
+def stories(folder: str, *parts: str, one_in: int = 1) -> list[Any]:
+    """Return the stories of a folder, each as often as it has rows; its ``parts`` begin with those of its file.
+
+    One row in so many of a story runs always; the others are slow tests.
+    """
+    found: list[Any] = []
+    for path in sorted((CASES / folder).glob("*.yml")):
+        found += _of_file(path, parts, one_in)
+    return found
 
 
-def _of_file(path: Path, parts: tuple[str, ...]) -> Iterator[Any]:
+def _of_file(path: Path, parts: tuple[str, ...], one_in: int) -> Iterator[Any]:
     shared = load(path)
     for story, common in product(shared["stories"], shared.get("each", [{}])):
         whole = {"steps": story["steps"], "row": {}}
         for part in parts:
             whole[part] = {**shared.get(part, {}), **story.get(part, {})}
-        marks = [pytest.mark.scale] if story.get("slow") else []
-        for row in story.get("each", [{}]):
+        for number, row in enumerate(story.get("each", [{}])):
             values = common | row
+            marks = [pytest.mark.scale] if story.get("slow") else unless_one_in(one_in, number)
             name = f"{path.stem}: {story['about']}"
             if values:
                 name += f" ({' '.join(map(str, values.values()))})"

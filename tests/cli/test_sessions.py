@@ -41,7 +41,7 @@ SCHEMAS = Path(__file__).parents[2] / "schemas"
 PLAN = Draft202012Validator(json.loads((SCHEMAS / "plan.json").read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("session", stories("sessions", "files", "settings"))
+@pytest.mark.parametrize("session", stories("sessions", "files", "settings", one_in=3))
 def test_session(
     request: pytest.FixtureRequest,
     desk: Desk,

@@ -5,22 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from tests.docs.pages import PAGES, ROOT, anchors, blocks, links
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
-    broken = []
-    for target in links(page):
-        if re.match(r"https?:", target):
-            continue
-        name, _, anchor = target.partition("#")
-        found = (page.parent / name).resolve() if name else page
-        if not found.exists() or (anchor and anchor not in anchors(found)):
-            broken.append(target)
-    assert not broken
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in links(page):
+            if re.match(r"https?:", target):
+                continue
+            name, _, anchor = target.partition("#")
+            found = (page.parent / name).resolve() if name else page
+            assert found.exists(), (page, target)
+            assert not anchor or anchor in anchors(found), (page, target)
 
 
 def test_a_broken_link_would_be_found(tmp_path: Path) -> None:
@@ -36,9 +32,10 @@ def test_every_page_is_on_the_map() -> None:
     assert not there - {(index.parent / target).resolve() for target in links(index)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_nothing_of_a_machine_is_in_a_page(page: Path) -> None:
-    assert not re.search(r"/work/|/root/|/tmp/|/opt/|pypi", page.read_text(encoding="utf-8"))
+def test_nothing_of_a_machine_is_in_a_page() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"/work/|/root/|/tmp/|/opt/|pypi", text), page
 
 
 def test_the_readme_begins_with_the_two_commands_and_names_what_ci_runs() -> None:

@@ -9,7 +9,7 @@ import pytest
 import msauto
 from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
-from tests.tables import table
+from tests.tables import one_fast_in, table
 
 PASSWORD = "correct horse battery"
 BEARER = "tok-0123456789"
@@ -33,7 +33,7 @@ def desk(desk: Desk, sim: Simulator) -> Desk:
 
 
 @table("playbook/secrets_of_inventories", "template", "refused")
-@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("form", one_fast_in(2, ["text", "json"]))
 def test_they_are_known_before_any_template(
     desk: Desk, template: str, refused: bool | None, form: str
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from msauto.plugins.simulator.embedded import Simulator
 from tests.cli.command_line import Desk
 from tests.security.security_desk import CANARY, leaks, plan_and_apply, repository, server
-from tests.tables import table
+from tests.tables import one_fast_in, table
 
 FLAGS = ("-i", "inventory.yml", "--state-dir", "state")
 
@@ -142,7 +142,7 @@ def test_downloads_do_not_become_what_msauto_reads(desk: Desk, sim: Simulator, a
     assert (desk.folder / "frames.png").read_text() == "x"
 
 
-@table("security/lookups_refused", "name")
+@table("security/lookups_refused", "name", one_in=4)
 @pytest.mark.parametrize("kind", ["file", "yaml", "src"])
 def test_lookups_read_no_files_of_msauto(desk: Desk, sim: Simulator, name: str, kind: str) -> None:
     inventory = (
@@ -320,7 +320,7 @@ def test_settings_open_folders_and_endings(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "folder", ["../pages", "/tmp/msauto-pages", "host_vars", ".pages", "linked"]
 )
-@pytest.mark.parametrize("key", ["reports", "pages"])
+@pytest.mark.parametrize("key", one_fast_in(2, ["reports", "pages"]))
 def test_a_batch_writes_where_a_run_may(desk: Desk, key: str, folder: str) -> None:
     (desk.folder / "linked").symlink_to(desk.folder.parent)
     play = desk.play({"asset": {"title": "Film", "fields": {"comment": "x"}}})

@@ -58,6 +58,7 @@ def test_the_page_names_its_entry_point() -> None:
     assert 'desk = "msauto_desk:PLUGIN"' in project.body
 
 
+@pytest.mark.scale
 def test_a_filter_a_lookup_a_report_form_and_a_command_of_another_package(desk: Path) -> None:
     with Simulator() as server:
         planned = run(desk, "plan", "tonight.yml", "--server", server.url, "--format", "lines")

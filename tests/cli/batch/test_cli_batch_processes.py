@@ -54,6 +54,7 @@ def watched(desk: Desk, recorder: Recorder) -> None:
     batch(desk, jobs, heartbeat=recorder.url("ping"), notify=notify)
 
 
+@pytest.mark.scale
 def test_two_batches_of_one_name_never_overlap(desk: Desk) -> None:
     code = "import time\nfrom pathlib import Path\nwhile not Path('go').exists(): time.sleep(0.01)"
     jobs = {name: {"playbooks": "play.yml"} for name in ("a", "b")}

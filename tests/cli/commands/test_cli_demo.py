@@ -59,6 +59,7 @@ def test_q_runs_the_rest_without_a_pause(desk: Desk) -> None:
     assert "Next: read" in shown
 
 
+@pytest.mark.scale
 @pytest.mark.parametrize(
     "terminal",
     [pytest.param(True, marks=pytest.mark.scale, id="CI"), pytest.param(False, id="no terminal")],

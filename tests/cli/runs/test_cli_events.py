@@ -97,6 +97,7 @@ def test_a_lost_answer_is_in_doubt_until_it_is_settled(desk: Desk, sim: Simulato
     ]
 
 
+@pytest.mark.scale
 def test_on_stdout_there_are_events_alone(desk: Desk) -> None:
     said = desk.spawn("apply", desk.comment("new"), *INV, "--yes", "--events", "-")
     assert kinds(lines_of(said.out))[-1] == "command_ended"

@@ -97,7 +97,7 @@ def check_problems(error: InputError) -> None:
 
 
 MUTATED = settings(
-    max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=examples(200, fast=8), deadline=None, suppress_health_check=list(HealthCheck)
 )
 WHOLE = (CASES / "language" / "whole.yml").read_text(encoding="utf-8")
 PLAYBOOKS = st.one_of(

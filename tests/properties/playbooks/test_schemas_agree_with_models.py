@@ -233,7 +233,7 @@ def run_inventories(share: int) -> int:
 
 
 def test_some_changed_inventories() -> None:
-    assert run_inventories(7) > 100
+    assert run_inventories(21) > 30
 
 
 @pytest.mark.scale
@@ -252,7 +252,7 @@ def run_batches(share: int) -> int:
 
 
 def test_some_changed_batches() -> None:
-    assert run_batches(23) > 100
+    assert run_batches(69) > 30
 
 
 @pytest.mark.scale

@@ -124,9 +124,8 @@ HONEST = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("honest", HONEST)
-def test_honest_text_is_as_it_was(honest: str) -> None:
-    assert markdown_text(honest) == honest
+def test_honest_text_is_as_it_was() -> None:
+    assert list(map(markdown_text, HONEST)) == HONEST
 
 
 @pytest.mark.parametrize("sourced", one_fast_in(3, TOGETHER))
@@ -143,7 +142,7 @@ def test_html(sourced: str) -> None:
         assert is_harmless(hostile)
 
 
-@pytest.mark.parametrize("sourced", TOGETHER)
+@pytest.mark.parametrize("sourced", one_fast_in(3, TOGETHER))
 def test_junit(sourced: str) -> None:
     for hostile, plain in zip(of_xml(f"q{sourced}"), of_xml("q"), strict=True):
         tags, expected = (
@@ -153,7 +152,7 @@ def test_junit(sourced: str) -> None:
         assert is_harmless(hostile)
 
 
-@pytest.mark.parametrize("sourced", TOGETHER)
+@pytest.mark.parametrize("sourced", one_fast_in(3, TOGETHER))
 def test_text(sourced: str) -> None:
     shown, came, batch = with_text(sourced)
     forms = [
@@ -169,24 +168,24 @@ def test_text(sourced: str) -> None:
         assert not COMMAND.search(form)
 
 
-@pytest.mark.parametrize("sourced", HOSTILE)
-def test_json(sourced: str) -> None:
-    written = dump({sourced: [sourced]})
-    assert json.loads(written) == {sourced: [sourced]}
-    assert is_harmless(written)
-    assert not COMMAND.search(written)
+def test_json() -> None:
+    for sourced in HOSTILE:
+        written = dump({sourced: [sourced]})
+        assert json.loads(written) == {sourced: [sourced]}
+        assert is_harmless(written), written
+        assert not COMMAND.search(written), written
 
 
-@pytest.mark.parametrize("sourced", HOSTILE)
-def test_annotations(sourced: str) -> None:
-    problem = Problem(sourced, SourceLocation(f"{sourced}.yml", 3, 4), sourced, sourced)
-    (command,) = ci_forms.render_github([problem])
-    found = re.fullmatch(r"::error file=([^:,]*),line=3,col=4,title=([^:,]*)::(.*)\n", command)
-    assert found is not None
-    assert is_harmless(command)
-    (report,) = ci_forms.problems_gitlab([problem])
-    assert is_harmless(report["location"]["path"])
-    assert is_harmless(report["description"])
+def test_annotations() -> None:
+    form = re.compile(r"::error file=([^:,]*),line=3,col=4,title=([^:,]*)::(.*)\n")
+    for sourced in HOSTILE:
+        problem = Problem(sourced, SourceLocation(f"{sourced}.yml", 3, 4), sourced, sourced)
+        (command,) = ci_forms.render_github([problem])
+        assert form.fullmatch(command), command
+        assert is_harmless(command), command
+        (report,) = ci_forms.problems_gitlab([problem])
+        assert is_harmless(report["location"]["path"]), report
+        assert is_harmless(report["description"]), report
 
 
 @pytest.mark.parametrize("sourced", TOGETHER)
@@ -221,10 +220,12 @@ CELLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("cell", CELLS)
-def test_csv(cell: str) -> None:
-    written = defused(cell)
-    assert as_written(written) == cell
-    assert csv_line([cell]).startswith('"')
-    is_number = re.fullmatch(r"[-+]?[\d.,]+", cell)
-    assert written == cell if is_number else not FORMULA.search(written)
+def test_csv() -> None:
+    for cell in CELLS:
+        written = defused(cell)
+        assert as_written(written) == cell
+        assert csv_line([cell]).startswith('"'), cell
+        if re.fullmatch(r"[-+]?[\d.,]+", cell):
+            assert written == cell
+        else:
+            assert not FORMULA.search(written), cell

@@ -131,7 +131,7 @@ def is_harmless(shown: str) -> bool:
 
 
 @given(plans(), st.integers(0, 2), st.integers(1, 200))
-@settings(deadline=None, max_examples=examples(150))
+@settings(deadline=None, max_examples=examples(150, fast=5))
 def test_text_of_a_plan_writes_nothing_but_text(plan: Plan, verbosity: int, width: int) -> None:
     plain = "".join(text.render_plan(plan, Layout(verbosity=verbosity, width=width)))
     assert "\x1b" not in plain

@@ -108,18 +108,17 @@ def test_the_table_knows_every_state() -> None:
 
 
 @pytest.mark.parametrize("state", State)
-@pytest.mark.parametrize("name", EVENTS)
-def test_every_event_in_every_state(state: State, name: str) -> None:
-    progress, event = AT[state], EVENTS[name]
-    if (state, name) not in TABLE:
-        with pytest.raises(InvalidTransitionError, match=state.value):
-            step(progress, event, POLICY)
-        return
-    following = step(progress, event, POLICY)
-    settled = (
-        following.results[progress.index].outcome if following.index > progress.index else None
-    )
-    assert (following.state, following.pause, settled) == TABLE[state, name]
+def test_every_event_in_a_state(state: State) -> None:
+    progress = AT[state]
+    for name, event in EVENTS.items():
+        if (state, name) not in TABLE:
+            with pytest.raises(InvalidTransitionError, match=state.value):
+                step(progress, event, POLICY)
+            continue
+        following = step(progress, event, POLICY)
+        is_settled = following.index > progress.index
+        settled = following.results[progress.index].outcome if is_settled else None
+        assert (following.state, following.pause, settled) == TABLE[state, name], name
 
 
 # How a request that was not simply answered ends: (what happened, what is seen) → what follows.

@@ -244,6 +244,7 @@ def test_all_messages_together_get_one_time() -> None:
 # Notices ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.scale
 def test_notices_go_to_those_who_subscribed(load: Load) -> None:
     with recording() as recorder:
         keys = {

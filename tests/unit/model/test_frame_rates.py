@@ -40,19 +40,18 @@ def printed(rate: Fraction, digits: int) -> set[str]:
     return texts
 
 
-@pytest.mark.parametrize("digits", range(2, 13))
 @pytest.mark.parametrize("rate", KNOWN_RATES, ids=str)
-def test_a_printed_rate_is_that_rate_or_in_doubt(rate: Fraction, digits: int) -> None:
-    for text in printed(rate, digits):
+def test_a_printed_rate_is_that_rate_or_in_doubt(rate: Fraction) -> None:
+    for text in set().union(*(printed(rate, digits) for digits in range(2, 13))):
         possible = possible_rates(text)
-        assert rate in possible
+        assert rate in possible, text
         if len(possible) == 1:
-            assert rate_of(text) == rate
+            assert rate_of(text) == rate, text
         else:
             with pytest.raises(TimecodeError, match="frame_rate"):
                 rate_of(text)
         for given in (float(f"{float(rate):.3f}"), f"{rate}", {text: str(rate)}):
-            assert read(text, given) == rate
+            assert read(text, given) == rate, text
 
 
 @pytest.mark.parametrize(

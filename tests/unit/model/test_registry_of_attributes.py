@@ -33,6 +33,7 @@ def lists(path: Path) -> Iterator[tuple[int, set[str]]]:
                 yield node.lineno, found
 
 
+@pytest.mark.scale
 def test_no_other_module_lists_attributes() -> None:
     modules = [
         path

@@ -122,7 +122,7 @@ BOUND = (
     r"|from a value|is not (allowed|a number of|a valid|a value|safely callable)|is not a function|invalid|undefined"
 )
 BOMBS = [
-    pytest.param(group, text, marks=unless_one_in(8, number))
+    pytest.param(group, text, marks=unless_one_in(16, number))
     for group, texts in cases("bombs")
     for number, text in enumerate(texts)
 ]

@@ -41,21 +41,21 @@ def read(
     return reading.close()
 
 
-@pytest.mark.parametrize("size", [1, 3, 64, 1000])
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_every_answer_of_the_corpus_in_pieces(path: Path, size: int) -> None:
-    data, case = (
-        path.with_suffix(".answer").read_bytes(),
-        json.loads(path.read_text(encoding="utf-8")),
-    )
-    parts, charset, asked = pieces(data, size), case.get("charset"), case["asked"]
-    if "error" in case:
-        with pytest.raises(UnreadableError, match=case["error"]):
-            read(parts, charset, asked=asked, piece=200)
-        return
-    listing = read(parts, charset, asked=asked, piece=200)
-    assert [[show_folder(e.folder), e.title, e.link_id] for e in listing.entries] == case["entries"]
-    assert [show_folder(folder) for folder in listing.folders] == case["folders"]
+def test_every_answer_of_the_corpus_in_pieces(path: Path) -> None:
+    data = path.with_suffix(".answer").read_bytes()
+    case = json.loads(path.read_text(encoding="utf-8"))
+    charset, asked = case.get("charset"), case["asked"]
+    for size in (1, 3, 64, 1000):
+        parts = pieces(data, size)
+        if "error" in case:
+            with pytest.raises(UnreadableError, match=case["error"]):
+                read(parts, charset, asked=asked, piece=200)
+            continue
+        listing = read(parts, charset, asked=asked, piece=200)
+        entries = [[show_folder(e.folder), e.title, e.link_id] for e in listing.entries]
+        assert entries == case["entries"], size
+        assert [show_folder(folder) for folder in listing.folders] == case["folders"], size
 
 
 class Watched(ListingReading):

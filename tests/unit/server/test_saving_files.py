@@ -89,5 +89,6 @@ from msauto import AsyncMediaServer, MediaServer
 """
 
 
+@pytest.mark.scale
 def test_the_client_needs_no_posix_module_to_be_imported() -> None:
     subprocess.run([sys.executable, "-c", IMPORT], check=True)

@@ -22,7 +22,7 @@ import pytest
 
 from msauto.plugins.simulator.embedded import SimDialect, Simulator, sample_state
 from msauto.plugins.simulator.embedded.seed import load_state, state_from_json, state_to_json
-from tests.tables import table
+from tests.tables import one_fast_in, table
 from tests.unit.simulator.asking import Asker, asset, command_query
 
 
@@ -167,7 +167,7 @@ SERVE = textwrap.dedent("""
 """)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", one_fast_in(3, [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]))
 def test_the_foreground_server_saves_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     path = tmp_path / "state.json"
     with subprocess.Popen(

@@ -16,6 +16,7 @@ from msauto.model.snapshot import Json
 from msauto.report.clip_timeline import ASCII, Timeline, draw_timeline, legend_of, timeline_of
 from msauto.report.layout import Layout, Line, TextSpan, render_lines, words
 from msauto.report.sanitizing import display_width, show, visible
+from tests.examples import examples
 from tests.shown_items import shown_marker, shown_segment
 from tests.unit.report.made_plans import PAL, change, check_golden, film, plan_of, text_of
 
@@ -197,7 +198,7 @@ def test_titles_with_commas_are_told_apart_in_a_list_of_deletions() -> None:
 TEXT = st.text('ab 日é👩🏽\u200d"→,', max_size=12) | st.text("x日", min_size=100, max_size=130)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(100))
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4), st.integers(60, 140), st.booleans())
 def test_no_line_is_wider_than_asked(
     texts: list[tuple[str, str]], width: int, ascii_only: bool

@@ -16,6 +16,7 @@ from msauto.model.snapshot import Json
 from msauto.report.plan_view import OWN_TITLE, Block, PlanView, shown_blocks, view_plan
 from msauto.report.sanitizing import NameRange, name_ranges
 from msauto.report.texts import WHOLE
+from tests.examples import examples
 from tests.unit.report.made_plans import PAL, change, film, lost, plan_of
 
 
@@ -315,7 +316,7 @@ def planned(plan: Plan) -> Iterator[tuple[str, str, bytes]]:
     )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 @given(plans())
 def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
     for folded in (True, False):
@@ -332,7 +333,7 @@ def test_folding_loses_no_change_and_folds_no_deletion(plan: Plan) -> None:
         )
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(100))
 @given(plans())
 def test_names_of_blocks_are_exact(plan: Plan) -> None:
     for block in view_plan(plan).blocks:

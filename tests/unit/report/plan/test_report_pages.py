@@ -12,6 +12,7 @@ from msauto.model.plan import Target
 from msauto.report import markdown
 from msauto.report.layout import Layout
 from msauto.report.templates import code
+from tests.examples import examples
 from tests.unit.report.made_plans import (
     change,
     check_golden,
@@ -77,7 +78,7 @@ def test_deletions_for_which_there_is_no_room_are_counted() -> None:
 
 
 @given(st.integers(5000, 30_000), st.integers(0, 40), st.integers(0, 300), st.integers(0, 40))
-@settings(max_examples=20)
+@settings(max_examples=examples(100))
 def test_no_comment_is_longer_than_asked(
     limit: int, changing: int, deleted: int, wrong: int
 ) -> None:

@@ -16,6 +16,7 @@ from msauto.plugins.pages import html
 from msauto.report import markdown, texts
 from msauto.report.layout import Layout, in_ascii, render_lines, value_table
 from msauto.report.sanitizing import display_width
+from tests.examples import examples
 from tests.unit.report.made_plans import change, check_golden, episode, plan_of, text_of
 
 SERVERS = ("bergen", "oslo", "tromso")
@@ -83,7 +84,7 @@ def test_a_table_in_markdown_reads_as_agreed() -> None:
 VALUES = st.text('ab 日é"→,|`<&\n', max_size=30)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.dictionaries(
