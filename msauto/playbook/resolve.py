@@ -98,27 +98,24 @@ def resolve_plays(
         run.limit = hosts.limit()
     for number, play in enumerate(plays):
         run.play(number, play)
-    hosts_in_order = list(hosts.inventory.hosts)
     if len(run.played_on) > 1:
-        names = [name for name in hosts_in_order if name in run.played_on]
+        names = [name for name in hosts.inventory.hosts if name in run.played_on]
         problems.extend(hosts.same_servers(names))
     if plays and not check_only:  # no plays are an error of their own
         if options.limit is not None and run.limit and not run.played_on:
             problems.append(_unused_limit(options))
         problems.extend(tag_problems(options, plays))
-    hosts_with_work = [name for name in hosts_in_order if name in run.intents]
+    works = [run.work[name] for name in hosts.inventory.hosts if name in run.work]
     warnings = tuple(dict.fromkeys(hosts.warnings))
     if options.transport is None and not check_only:
-        named = [name for name in hosts_with_work if is_sent_openly(run.servers[name].url)]
+        named = [work.server.name for work in works if is_sent_openly(work.server.url)]
         for problem in hosts.sent_openly(named):
             warnings += (f"{problem.place}: {problem.message}; {problem.remedy}",)
-    work: list[ServerIntents] = []
-    for name in hosts_with_work:
-        work.append(
-            ServerIntents(run.servers[name], tuple(run.intents[name]), tuple(run.left_out[name]))
-        )
+    intents: list[ServerIntents] = []
+    for work in works:
+        intents.append(ServerIntents(work.server, tuple(work.intents), tuple(work.left_out)))
     return ResolvedPlaybooks(
-        tuple(work),
+        tuple(intents),
         hosts.files.inputs(options.playbooks),
         warnings,
         run.batches.all(),
@@ -223,6 +220,14 @@ class Batches(Struct):
         return tuple(self._batches)
 
 
+class _Work(Struct):
+    """What the plays resolved so far ask of one server."""
+
+    server: ServerSpec
+    intents: list[Intent] = []
+    left_out: list[Intent] = []
+
+
 class _Resolver(Struct):
     """Resolves plays, host by host and task by task."""
 
@@ -230,9 +235,7 @@ class _Resolver(Struct):
     problems: Problems
     check_only: bool
     limit: frozenset[str] = frozenset()
-    intents: dict[str, list[Intent]] = {}
-    left_out: dict[str, list[Intent]] = {}
-    servers: dict[str, ServerSpec] = {}
+    work: dict[str, _Work] = {}
     batches: Batches = field(default_factory=Batches)
     played_on: set[str] = set()
 
@@ -307,8 +310,7 @@ class _Resolver(Struct):
         return sizes
 
     def _play_on(self, number: int, context: TaskContext) -> None:
-        play, name = context.play, context.server.name
-        self.servers.setdefault(name, context.server)
+        play = context.play
         for index, task in enumerate(play.handlers):  # handlers ignore tags
             handlers = task_handlers(task, context, (number, index), self.problems)
             context.handlers[index].extend(handlers)
@@ -328,10 +330,11 @@ class _Resolver(Struct):
                 intents += made
             elif protects:
                 left_out += made
-        for kept, ordered in ((self.intents, intents), (self.left_out, left_out)):
-            # In the order of the play, in which a loop around tasks makes all of them for each item.
+        work = self.work.setdefault(context.server.name, _Work(context.server))
+        # In the order of the play, in which a loop around tasks makes all of them for each item.
+        for kept, ordered in ((work.intents, intents), (work.left_out, left_out)):
             ordered.sort(key=itemgetter(0))
-            kept.setdefault(name, []).extend(intent for _, intent in ordered)
+            kept.extend(intent for _, intent in ordered)
 
     def _play_scope(self, play: Play, host: str) -> TemplateScope:
         """Return the names of a play on a host: those of the host, its variables, ``vars_files`` and ``database``."""

@@ -101,11 +101,8 @@ class SnapshotReading(Struct, frozen=True):
         if not self.links or asset.link_id is None:
             return None
         for entry in (await reader.read_entries(self.database, asset)).same:
-            if (
-                entry.title == asset.title
-                or entry.link_id is None
-                or entry.link_id >= asset.link_id
-            ):
+            is_earlier = entry.link_id is not None and entry.link_id < asset.link_id
+            if entry.title == asset.title or not is_earlier:
                 continue
             answer = await reader.read_asset(self.database, Address(entry.title))
             if answer is None or is_another_clip(entry, answer, {"link_id"}):
