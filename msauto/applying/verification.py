@@ -79,10 +79,7 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
     if index == 0:
         held_by_tasks = predict([target.holding or ()], 1)
     expected = {**held_by_tasks, **predict(effects, index)}
-    depends_on, others = target.depends_on, target.others
-    names = (*depends_on.names, *others.names)
-    read = snapshot_with_facts(live, names, {aspect for aspect, _ in expected})
-    comparison = compare(expected, others.items(), read, ASPECTS, depends_on.items())
+    _, comparison = _compared(target, live, expected)
     changed = _changed_dependencies(target, comparison, _things_of(effects[:index]))
     if changed:
         return Guard(f"{', '.join(map(_in_words, changed))} changed")
@@ -98,6 +95,16 @@ def guard(target: Target, index: int, live: LiveTarget, secrets: Secrets) -> Gua
             why = _what_differs(thing, expectation, comparison, secrets)
             return Guard(why, late=expectation.done and verdict == "before")
     return Guard()
+
+
+def _compared(
+    target: Target, live: LiveTarget, expected: Mapping[Thing, Expected]
+) -> tuple[Snapshot, Comparison]:
+    """Return what was read, and how it compares with what is expected and with all else that the plan looked at."""
+    depends_on, others = target.depends_on, target.others
+    names = (*depends_on.names, *others.names)
+    read = snapshot_with_facts(live, names, {aspect for aspect, _ in expected})
+    return read, compare(expected, others.items(), read, ASPECTS, depends_on.items())
 
 
 def _things_of(effects: Iterable[Iterable[Effect]]) -> set[Thing]:
@@ -251,10 +258,7 @@ def verify(
     read: Snapshot = {}
     if can_see:
         expected = {**predict([target.holding or ()], 1), **named}
-        depends_on, others = target.depends_on, target.others
-        names = (*depends_on.names, *others.names)
-        read = snapshot_with_facts(live, names, {aspect for aspect, _ in expected})
-        comparison = compare(expected, others.items(), read, ASPECTS, depends_on.items())
+        read, comparison = _compared(target, live, expected)
     else:
         comparison = compare(expected, (), read, ASPECTS)
     differing: dict[Thing, Difference] = {}
