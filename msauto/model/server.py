@@ -170,6 +170,8 @@ DEFAULT_PORT = 7901
 _LOOPBACK = frozenset({"127.0.0.1", "::1"})
 _AFTER_USER = re.compile(r"(?:\[[0-9A-Fa-f:.]+(?:%[^\[\]]+)?\]|[^\[\]:]*)(?::[0-9]*)?")
 """A host and a port. Brackets elsewhere are an error for some versions of Python only."""
+_ZONE = re.compile(r"^([^%]*:[^%]*)%25(?=.)")
+"""Before the zone of a link-local address: ``%25eth0`` in RFC 6874, ``%eth0`` as people write it."""
 
 
 class UrlError(ValueError):
@@ -212,10 +214,7 @@ def parse_server_url(text: str) -> ServerUrl:
         raise UrlError("must be scheme, host and port only")
     if not text.isprintable() or any(sign.isspace() for sign in parts.netloc):
         raise UrlError("must not contain characters that are invalid in a host name")
-    address, _, zone = host.partition("%")
-    if ":" in address and zone:
-        # The zone of a link-local address is ``%25eth0`` in RFC 6874, ``%eth0`` as people write it.
-        host = f"{address}%{zone.removeprefix('25') or zone}"
+    host = _ZONE.sub(r"\1%", host)
     named = f"[{host}]" if ":" in host else host
     url = f"{parts.scheme}://{named}:{port or DEFAULT_PORT}"
     if parts.username is None and parts.password is None:

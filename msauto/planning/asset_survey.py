@@ -170,10 +170,6 @@ class AssetSurvey:
         self._group = finder.named()
         if len(finder.clips) > 1:
             finder.check_aliases(for_clip)
-        for member in self._group.members:
-            self._layers.depends_on.update(member.depends_on)
-            for name in member.listed:
-                self._layers.depends_on.add(f"fact {name}")
         outcome = await self._compare(clip, for_clip)
         unread = [f"{clip.title}: {warning}" for warning in clip.asset.warnings]
         outcome.warnings = (*finder.warnings, *unread, *outcome.warnings)
@@ -381,10 +377,7 @@ class AssetSurvey:
         settled = tuple(recalled.settlements)
         plan = await self._plan_context(clip, desired, runs, recalled, entries)
         builder = plan.builder
-        stays = False
-        if entries is not None and desired is not None:
-            stays = self._stays(plan, recalled, entries, desired.source)
-        if stays:
+        if entries is not None and self._stays(plan, recalled, entries, declared[0].source):
             return SurveyedTarget("kept", None, tuple(builder.warnings), settled)
         await self._plan_changes(plan, for_clip, declared, desired, runs)
         if not await self._plan_handlers(plan, for_clip, desired):
@@ -394,16 +387,9 @@ class AssetSurvey:
             return self._without_changes(builder, settlements, is_concerned=bool(for_clip))
         if not recalled.items and not recalled.settlements:
             self._warn_of_another_recording(known, builder)
-        outcome = self._changed(plan, clip, identity, settlements, deletes=entries is not None)
-        protection = self._context.protection
-        if protection and outcome.target is not None and entries is None:
-            always = bool(protection.read_only)
-            outcome.target = await with_places(
-                outcome.target, clip.asset, self._reader, always=always
-            )
-        return outcome
+        return await self._changed(plan, clip, identity, settlements, deletes=entries is not None)
 
-    def _changed(
+    async def _changed(
         self,
         plan: PlanContext,
         clip: FoundClip,
@@ -412,8 +398,12 @@ class AssetSurvey:
         *,
         deletes: bool,
     ) -> SurveyedTarget:
-        """Return the outcome of a clip that changes."""
-        plan.builder.depends_on |= self._layers.depends_on
+        """Return the outcome of a clip that changes, with the places that a protection asks for."""
+        depends_on = plan.builder.depends_on
+        depends_on |= self._layers.depends_on
+        for member in self._group.members:
+            depends_on |= member.depends_on
+            depends_on.update([f"fact {name}" for name in member.listed])
         folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
         target = Target(
             server=plan.server.name,
@@ -428,7 +418,14 @@ class AssetSurvey:
             places=tuple(map(show_folder, plan.places)),
         )
         live = self._layers.added_to(plan.live)
-        return finished(self._context, target, plan.builder, live, settlements)
+        outcome = finished(self._context, target, plan.builder, live, settlements)
+        protection = self._context.protection
+        if protection and outcome.target is not None and not deletes:
+            always = bool(protection.read_only)
+            outcome.target = await with_places(
+                outcome.target, clip.asset, self._reader, always=always
+            )
+        return outcome
 
     def _without_changes(
         self, builder: PlanBuilder, settlements: tuple[Settlement, ...], *, is_concerned: bool
