@@ -154,8 +154,6 @@ class RunOptions(Struct, frozen=True):
 
 
 def _without(plan: Plan, keys: Collection[TargetKey]) -> Plan:
-    if not keys:
-        return plan
     targets = [target for target in plan.targets if target_key(target) not in keys]
     return structs.replace(plan, targets=tuple(targets))
 
@@ -323,7 +321,8 @@ class Run(Struct, frozen=True):
                 decision: Decision = "plan again"
                 while decision == "plan again":
                     plan = await _plan(self.loaded, self.options, stage, self.notify)
-                    plan = _without(plan, attempt.unverified_before)
+                    if attempt.unverified_before:
+                        plan = _without(plan, attempt.unverified_before)
                     attempt.plan, attempt.summary = plan, to_json(plan.summary)
                     decision = agree(plan)
                 if decision == "leave":
