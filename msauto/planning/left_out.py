@@ -92,7 +92,7 @@ class TargetChoice(Struct):
         """A warning that the plan is not complete, if it is narrowed."""
         if not self.globs:
             return ()
-        globs = ", ".join(map(repr, self.globs))
+        globs = ", ".join(map(repr, dict.fromkeys(self.globs)))
         return (f"--target narrows this plan to {globs}; plan without it to see the rest",)
 
     def require_matches(self) -> None:

@@ -10,6 +10,7 @@ from msgspec import structs
 from msauto.errors import InputError, Problem, SourceLocation
 from msauto.model.desired import Desired, IdRef, Intent, Ref, SelectRef
 from msauto.model.facts import Facts
+from msauto.planning.left_out import TargetChoice
 from msauto.planning.survey import Survey
 from tests.unit.planning.planning_world import Clip, Stage, stage
 from tests.unit.planning.playbook_forms import asset_intent
@@ -128,3 +129,8 @@ def failing(title: str) -> Intent:
 def test_a_target_in_error_protects_the_clip_under_its_other_name() -> None:
     found = house().plan(EXACTLY, failing("Film on air"), marked("Film on air"))
     assert "news.yml:3:7" in error_of(found)
+
+
+def test_a_glob_that_is_given_twice_is_named_once() -> None:
+    (warning,) = TargetChoice(["EP*", "EP*"]).warnings
+    assert warning.startswith("--target narrows this plan to 'EP*';")
