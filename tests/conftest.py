@@ -87,7 +87,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give slow tests and property tests their own time limits; for all others it is `timeout` in pyproject.toml."""
+    """Give slow tests and property tests their own time limits: default is `timeout` in pyproject.toml."""
     for item in items:
         is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         if item.get_closest_marker("timeout") is not None:
@@ -96,6 +96,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(_SLOW))
         elif is_property:
             item.add_marker(pytest.mark.timeout(_SHRINKING))
+    gc.freeze()  # the collector need not visit tests and modules again and again
 
 
 @pytest.fixture

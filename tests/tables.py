@@ -31,12 +31,12 @@ def yaml_text(value: Any) -> str:
 def table(name: str, *columns: str, one_in: int = 1) -> pytest.MarkDecorator:
     """Run a test once for each row; a column that a row omits is ``None``. ``about`` names the row.
 
-    One row in so many runs always; the others are slow tests.
+    One row in so many runs always; the others are slow tests, and so is a row that is ``slow``.
     """
     values = []
     for number, row in enumerate(load(CASES / f"{name}.yml")):
-        assert set(row) <= {*columns, "about"}, row
-        marks = unless_one_in(one_in, number)
+        assert set(row) <= {*columns, "about", "slow"}, row
+        marks = unless_one_in(0 if row.get("slow") else one_in, number)
         about = str(row.get("about", number))
         values.append(pytest.param(*map(row.get, columns), id=about, marks=marks))
     return pytest.mark.parametrize(columns, values)
@@ -52,4 +52,5 @@ def one_fast_in(one_in: int, values: Iterable[Any]) -> list[Any]:
 
 def unless_one_in(one_in: int, number: int) -> tuple[pytest.MarkDecorator, ...]:
     """Return the mark of a slow test, but none for one number in so many; the first, 0, has none."""
-    return (pytest.mark.scale,) if number % one_in else ()
+    is_fast = one_in > 0 and number % one_in == 0
+    return () if is_fast else (pytest.mark.scale,)

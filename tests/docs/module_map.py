@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from tests.docs.pages import ROOT
 PAGE = ROOT / "CONTRIBUTING.md"
 HEADING = "## Where does my change go?\n"
 NEXT = "\n## States of a target\n"
+_FIRST_LINE = re.compile(r'^r?"""(.*?)(?:"""|$)', re.MULTILINE)
 INTRO = """
 The first line of each module describes it. `python -m tests.docs.module_map` makes this list from those lines, so a
 change begins with a search in it.
@@ -19,8 +20,8 @@ change begins with a search in it.
 
 def first_line(path: Path) -> str:
     """Return the first line of the docstring of a module."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
+    found = _FIRST_LINE.search(path.read_text(encoding="utf-8"))
+    return found[1] if found else ""
 
 
 def module_map() -> str:

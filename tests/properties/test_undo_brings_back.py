@@ -16,6 +16,7 @@ from msauto.plugins.simulator.embedded.wire import folder_of_text
 from tests.examples import examples
 from tests.properties.test_whole_way import FRAMES, NAMES, State, put_live, states, task
 from tests.stage import Stage
+from tests.tables import one_fast_in
 
 DIALECTS: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
     ((), {"link_delete": "by_title"}),
@@ -26,7 +27,7 @@ DIALECTS: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = (
 ONLY = st.sets(st.sampled_from(["segments", "markers"]))
 
 
-@pytest.fixture(scope="module", params=range(len(DIALECTS)))
+@pytest.fixture(scope="module", params=one_fast_in(2, range(len(DIALECTS))))
 def stage(request: pytest.FixtureRequest) -> Iterator[tuple[Simulator, dict[str, str]]]:
     switches, ours = DIALECTS[request.param]
     with Simulator(state=empty_state(), dialect=switches) as simulator:

@@ -57,7 +57,7 @@ def frames_before(hour: int, name: str, *, drop: bool) -> int:
 
 @forms
 def test_every_frame_of_the_first_minutes(name: str, drop: bool) -> None:
-    check_walk(name, drop=drop, hour=0, count=(11 if drop else 2) * 60 * nominal_rate(RATES[name]))
+    check_walk(name, drop=drop, hour=0, count=(11 if drop else 1) * 60 * nominal_rate(RATES[name]))
 
 
 @forms

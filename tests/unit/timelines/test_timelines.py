@@ -245,9 +245,10 @@ FAR = '<c r="A1"><v>1</v></c><c r="{}"><v>1</v></c>'
     [
         (lambda: FAR.format("XFD1048576"), "needs more than 1024 MiB"),
         (lambda: FAR.format("B600000"), "more than 1000000 cells"),
-        (
+        pytest.param(
             lambda: f'<c t="inlineStr"><is><t>{"x" * (65 << 20)}</t></is></c>',
             "more than 64 MiB of text",
+            marks=pytest.mark.scale,
         ),
     ],
     ids=["far cell", "far row", "long text"],
