@@ -534,7 +534,7 @@ def _named_server(name: str, hosts: Hosts, folder: str) -> NamedServer:
 
 def database_of(scope: TemplateScope, host: str, node: SourceNode) -> str:
     """Return the media database on a host, as the templates of a scope see it; raises :class:`InputError`."""
-    variable = scope.variables.winner("database")
+    variable = scope.variables.winners.get("database")
     if variable is None:
         remedy = "add database: to the play, or to the host's variables"
         raise node.error(f"no media database is set for {host}", remedy, kind="missing-key")
@@ -596,7 +596,7 @@ def _may_hold_secret(path: DataPath) -> bool:
 
 def _worker(scope: TemplateScope) -> Mapping[str, float]:
     """Return the resources that a Dask worker needs to reach the server: the variable ``worker`` of the host."""
-    variable = scope.variables.winner("worker")
+    variable = scope.variables.winners.get("worker")
     if variable is None:
         return {}
     remedy = "write worker: {site-oslo: 1}, the --resources of the Dask workers at its site"

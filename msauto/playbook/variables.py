@@ -121,30 +121,21 @@ def name_problems(name: str, node: SourceNode) -> list[Problem]:
 class Variables:
     """The variables of one place in a playbook. Immutable."""
 
-    __slots__ = ("_winners", "every", "secret")
+    __slots__ = ("every", "secret", "winners")
 
     def __init__(self, variables: Sequence[Variable] = (), base: Variables | None = None) -> None:
         others = base.every if base else ()
         self.every: tuple[Variable, ...] = tuple(
             sorted((*others, *variables), key=attrgetter("level"))
         )
-        self._winners = {variable.name: variable for variable in self.every}
+        self.winners = {variable.name: variable for variable in self.every}
+        """The variable of each name that wins."""
         marked = set(base.secret if base else ())
         for variable in variables:
             if is_marked(variable.value):
                 marked.add(variable.name)
         self.secret: frozenset[str] = frozenset(marked)
         """Names that are marked as secret at any place: their value is secret wherever it is set, also by ``-e``."""
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._winners
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._winners)
-
-    def winner(self, name: str) -> Variable | None:
-        """Return the variable that wins, or ``None``."""
-        return self._winners.get(name)
 
     def all_of(self, name: str) -> tuple[Variable, ...]:
         """Return all variables of a name, the winner first: for ``msauto vars``."""
@@ -202,15 +193,15 @@ class TemplateScope:
 
     def __contains__(self, name: object) -> bool:
         if name in self._given or name != "server":
-            return name in self._given or name in self.variables
+            return name in self._given or name in self.variables.winners
         # The `server:` block holds secrets, so templates cannot use it.
-        variable = self.variables.winner("server")
+        variable = self.variables.winners.get("server")
         return variable is not None and variable.level > Level.HOST_VARS
 
     def __getitem__(self, name: str) -> Any:
         if name in self._given:
             return self._given[name]
-        variable = self.variables.winner(name)
+        variable = self.variables.winners.get(name)
         if variable is None or (name == "server" and name not in self):
             raise KeyError(name)
         if name in self._failed:
@@ -233,12 +224,16 @@ class TemplateScope:
 
     def known(self) -> Iterable[str]:
         """Return all names that an error may suggest."""
-        return {name for name in (*self._given, *self.variables) if name in self and name != "omit"}
+        return {
+            name
+            for name in (*self._given, *self.variables.winners)
+            if name in self and name != "omit"
+        }
 
     @property
     def where_to_set(self) -> str:
         """Where a name can be set if the server is of no file: it is data, or the URL of ``--server``."""
-        server = self.variables.winner("server")
+        server = self.variables.winners.get("server")
         if server and server.node.document.is_data:
             return _SET_IN_DATA
         if server and server.node.document.file == "--server":
@@ -276,7 +271,7 @@ class HostVars(NoText, Mapping[str, Any]):
         self._scope = scope
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._scope.variables or name not in self._scope:
+        if name not in self._scope.variables.winners or name not in self._scope:
             raise KeyError(name)
         value = self._scope[name]
         if not isinstance(value, MarkedText) and holds_secret(value):
@@ -284,7 +279,7 @@ class HostVars(NoText, Mapping[str, Any]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._scope.variables if name in self._scope)
+        return (name for name in self._scope.variables.winners if name in self._scope)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -151,17 +151,15 @@ def _keys_of_server(definitions: Iterable[VariableDefinition]) -> Iterator[Varia
 def _chosen(scope: TemplateScope, name: str | None) -> Iterator[Variable]:
     variables = scope.variables
     if name is None:
-        for other in sorted(set(variables) - {"server"}):
-            winner = variables.winner(other)
-            if winner:
-                yield winner
-    elif name == "server" and name in variables:
+        for other in sorted(variables.winners.keys() - {"server"}):
+            yield variables.winners[other]
+    elif name == "server" and name in variables.winners:
         yield from sorted(server_keys(variables.all_of(name), scope), key=attrgetter("name"))
-    elif name in variables:
+    elif name in variables.winners:
         yield from variables.all_of(name)
     else:
         raise outside_node("NAME", name).error(
-            f"unknown variable {name!r}", nearest(name, variables), kind="variable"
+            f"unknown variable {name!r}", nearest(name, variables.winners), kind="variable"
         )
 
 
