@@ -618,16 +618,19 @@ class AssetSurvey:
         known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
         reader = self._reader
         database = self._group.database
-        needed = _needs_of([(doubt.aspect, doubt.key) for doubt in doubts_in(memory)])
+        needed: list[Reads] = []
+        things = [(doubt.aspect, doubt.key) for doubt in doubts_in(memory)]
         if desired is not None:
+            things += self._asked_by_where()
             for name, part in desired.parts.items():
                 needed.append(ASPECTS[name].reads(part, clip.asset, title))
                 exactly = part.exactly if isinstance(part, DesiredList) else None
                 if exactly is not None and exactly.minds_others:
-                    needed += _needs_of(_left_things(memory, (name,)))
-            needed += _needs_of(self._asked_by_where())
-            if database in self._context.answers.batches:  # which makes the XMP fields unknown
-                needed = [reads._replace(xmp=frozenset()) for reads in needed]
+                    things += _left_things(memory, (name,))
+        needed += _needs_of(things)
+        if desired is not None and database in self._context.answers.batches:
+            # The batch makes the XMP fields unknown.
+            needed = [reads._replace(xmp=frozenset()) for reads in needed]
         if desired is not None and not desired.present:
             needed.append(Reads(links=True))
             if desired.source.minds_others:
