@@ -26,7 +26,7 @@ def with_creds(desk: Desk, sim: Simulator) -> None:
     )
 
 
-@table("security/made_with_a_secret", "template", one_in=4)
+@table("security/made_with_a_secret", "template", one_in=6)
 def test_whatever_is_made_with_a_secret_is_hidden_or_refused(
     desk: Desk, sim: Simulator, template: str
 ) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.remedies import NOT_FOLLOWED, pattern_of, remedies_of_source, remedies_with_a_case
 from tests.tables import load
+
+pytestmark = pytest.mark.scale  # a syntax tree of each module
 
 REASONS = {text: row["why"] for row in load(NOT_FOLLOWED) for text in row["remedies"]}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import urllib.parse
@@ -42,10 +43,17 @@ FILES = {
 }
 
 
+@pytest.fixture(scope="module")
+def _made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("init")
+    assert Desk(folder).run("init", "repo").code == 0
+    return folder / "repo"
+
+
 @pytest.fixture
-def new(desk: Desk, sim: Simulator) -> Desk:
+def new(desk: Desk, sim: Simulator, _made_once: Path) -> Desk:
     """A desk in a repository just made."""
-    assert desk.run("init", "repo").code == 0
+    shutil.copytree(_made_once, desk.folder / "repo")
     made = Desk.__new__(Desk)
     made.folder, made.url, made.environment = (
         desk.folder / "repo",
