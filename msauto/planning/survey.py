@@ -266,17 +266,15 @@ async def _named_otherwise(
         intents = [intent for intent in left_out if getattr(intent.ref, "database", "") == database]
         if not groups and not intents:
             continue
-        protecting_before = [len(group.protecting) for group, _ in losing_here]
-        error: Exception | None = None
+        protecting_before = {id(group): len(group.protecting) for group, _ in losing_here}
         try:
             named += await protect_otherwise(grouping, losing_here, groups, intents)
-        except Exception as failure:  # noqa: BLE001 - it is that of these targets, and of no other one
-            error = failure
-        for (group, _), count in zip(losing_here, protecting_before, strict=True):
-            if len(group.protecting) > count:
-                replanned[id(group)] = await _plan_group(context, group)
-            elif error is not None:
+        except Exception as error:  # noqa: BLE001 - it is that of these targets, and of no other one
+            for group, _ in losing_here:
                 replanned[id(group)] = _failed(context, group, error)
+        for group, _ in losing_here:
+            if len(group.protecting) > protecting_before[id(group)]:
+                replanned[id(group)] = await _plan_group(context, group)
     return [(group, replanned.get(id(group), outcome)) for group, outcome in planned], named
 
 
