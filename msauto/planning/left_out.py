@@ -114,7 +114,7 @@ def protect_by_title(groups: Sequence[IntentGroup], left_out: Sequence[Intent]) 
     """Give each group the tasks that are left out and name it by its title, a former one, or its channel."""
     named: dict[tuple[str, str, str], list[IntentGroup]] = {}
     for group in groups:
-        for name in {plain(name) for name in group.all_names}:
+        for name in group.plain_names:
             named.setdefault((group.kind, group.database, name), []).append(group)
     for intent in left_out:
         ref = intent.ref
@@ -150,7 +150,7 @@ async def protect_otherwise(
         titles |= await _titles_of(grouping.reader, target)
     near: list[IntentGroup] = []
     for group in others:
-        if group.by_id or not titles.isdisjoint(_plain_names(group)):
+        if group.by_id or not titles.isdisjoint(group.plain_names):
             near.append(group)
     asked: list[Intent] = []
     for intent in left_out:
@@ -169,10 +169,10 @@ async def protect_otherwise(
 
 def _protect_same(losing: Sequence[Losing], group: IntentGroup) -> bool:
     """Give the losing groups that a group names by a title its tasks; return whether there is one."""
-    names = _plain_names(group)
+    names = group.plain_names
     is_named = False
     for losing_group, _ in losing:
-        if names.isdisjoint(_plain_names(losing_group)):
+        if names.isdisjoint(losing_group.plain_names):
             continue
         is_named = True
         known = {id(member.intent) for member in losing_group.protecting}
@@ -180,10 +180,6 @@ def _protect_same(losing: Sequence[Losing], group: IntentGroup) -> bool:
             if id(member.intent) not in known:
                 losing_group.protecting += (member,)
     return is_named
-
-
-def _plain_names(group: IntentGroup) -> set[str]:
-    return set(map(plain, group.all_names))
 
 
 async def find_clips(reader: Reader, groups: Sequence[IntentGroup]) -> None:

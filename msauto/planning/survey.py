@@ -344,7 +344,7 @@ async def _without_named_links(
             naming.append(group)
     named: dict[tuple[str, str], list[IntentGroup]] = {}
     for group in (*naming, *others):
-        for name in {plain(name) for name in group.all_names}:
+        for name in group.plain_names:
             named.setdefault((group.database, name), []).append(group)
     outcomes = list(planned)
     for number, target in deletions.items():

@@ -118,6 +118,11 @@ class IntentGroup(Struct, eq=False):
         return (*names, *self.names, *titles)
 
     @property
+    def plain_names(self) -> set[str]:
+        """All these names as they are compared."""
+        return set(map(plain, self.all_names))
+
+    @property
     def title_by_id(self) -> str | None:
         """The title in the answer to its key id."""
         return self.by_id.asset.title if self.by_id and self.by_id.asset else None
