@@ -206,10 +206,14 @@ class LookupContext(Struct, frozen=True):
         return text
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of a file beside the playbook, and note whether they hold a secret.
+        """Return the bytes of a file beside the playbook; raises :class:`TemplateFunctionError` for one outside."""
+        content = self.content(name)
+        if self.files.tracker.secrets.occurs_in(content.decode("utf-8", "replace")):
+            self.files.tracker.touched = True
+        return content
 
-        Raises :class:`TemplateFunctionError` for a file outside.
-        """
+    def content(self, name: str) -> bytes:
+        """Return the bytes as :meth:`read` does, whether or not they hold a secret."""
         path = self._within(name)
         try:
             content = self.files.read(str(path))
@@ -220,8 +224,6 @@ class LookupContext(Struct, frozen=True):
         if path not in self.files.looked_up:
             self._refuse(name, why_not_shown(content))
             self.files.looked_up.add(path)
-        if self.files.tracker.secrets.occurs_in(content.decode("utf-8", "replace")):
-            self.files.tracker.touched = True
         return content
 
     def matching(self, pattern: str) -> list[str]:
@@ -300,6 +302,13 @@ class LookupContext(Struct, frozen=True):
 
         A playbook may be untrusted, and so may the texts of a server in it: :meth:`WriteAccess.path` decides.
         """
+        try:
+            return self.written(name)
+        except TemplateFunctionError as error:
+            raise node.error(str(error), error.remedy, kind="file") from None
+
+    def written(self, name: str) -> str:
+        """Return the path as :meth:`dest` does; raises :class:`TemplateFunctionError`."""
         roots = (self.root, *self.writable.roots)
         access = replace(
             self.writable, roots=roots, reserved=self.writable.reserved | self.reserved
@@ -307,7 +316,7 @@ class LookupContext(Struct, frozen=True):
         try:
             return str(access.path(name, DOWNLOAD, self.folder, self.files.places))
         except MsautoError as error:
-            raise node.error(error.message, error.remedy, kind="file") from None
+            raise TemplateFunctionError(error.message, error.remedy) from None
 
 
 def _refuse_other_formats(path: str, content: bytes) -> None:
