@@ -143,6 +143,15 @@ def test_a_file_is_asked_for_and_one_outside_the_repository_refused(tmp_path: Pa
         there.ask(("content", 0, "out"))
 
 
+def test_where_a_download_goes_is_decided_here(tmp_path: Path) -> None:
+    there = travel(tmp_path, "{{ asset.title }}", {})
+    task: Any = there.parcel.open()[0].intents[0].evaluate
+    assert task.scope.surroundings.dest("still.png", task.node) == str(tmp_path / "still.png")
+    assert there.asked == [("written", 0, "still.png")]
+    with pytest.raises(TemplateFunctionError, match="outside"):
+        there.ask(("written", 0, "../still.png"))
+
+
 def test_a_file_of_a_role_is_the_one_that_is_sent(tmp_path: Path) -> None:
     for part in ("tasks", "files"):
         (tmp_path / "roles" / "films" / part).mkdir(parents=True)
