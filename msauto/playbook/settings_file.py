@@ -18,11 +18,11 @@ def settings_above(*starts: Path) -> Iterator[Path]:
         except (OSError, ValueError, RuntimeError):
             # A removed folder, a name that cannot be one, a loop of links.
             continue
-        for each in (folder, *folder.parents):
-            file = each / NAME
+        for above in (folder, *folder.parents):
+            file = above / NAME
             if os.path.lexists(file):  # one that cannot be read is an error, not a default
                 yield file if start.is_absolute() else Path(os.path.relpath(file, here))
-            if os.path.lexists(each / ".git"):
+            if os.path.lexists(above / ".git"):
                 break
 
 

@@ -94,17 +94,17 @@ class ExactlyArgs(Model):
 
 
 _EXACT = {
-    each.exactly[0]: each
-    for each in ASPECTS.values()
-    if isinstance(each, ListAspect) and each.exactly
+    aspect.exactly[0]: aspect
+    for aspect in ASPECTS.values()
+    if isinstance(aspect, ListAspect) and aspect.exactly
 }
-_LISTS = dict(each.exactly for each in _EXACT.values() if each.exactly)
+_LISTS = dict(aspect.exactly for aspect in _EXACT.values() if aspect.exactly)
 _LIST_NAMES: Any = Literal[tuple(_LISTS)]
 _EXACTLY: Any = Annotated[
     Else[list[Value[_LIST_NAMES]]] | Then[with_keys(ExactlyArgs, _LISTS)],  # type: ignore[misc]
     types.IF_MAP,
 ]
-_KEYS = {name: each for aspect in ASPECTS.values() for name, each in aspect.keys.items()}
+_KEYS = {name: typed for aspect in ASPECTS.values() for name, typed in aspect.keys.items()}
 
 
 class _Named(TargetKeys):
@@ -131,7 +131,7 @@ class AssetArgs(
     rules: ClassVar = (
         ONE_TARGET,
         rule.needs("was", ("title",), "was requires title", "name the asset by its new title"),
-        *(each for aspect in ASPECTS.values() for each in aspect.rules),
+        *(key_rule for aspect in ASPECTS.values() for key_rule in aspect.rules),
         *(rule.complete(name, tuple(aspect.keys)) for name, aspect in _EXACT.items()),
         rule.absent_has_none((*_KEYS, "exactly", "was")),
     )
@@ -391,8 +391,8 @@ class TaskArgs(_TaskKeys):
         _one_module(MODULES, "task"),
         _NEEDS_LOOP,
         *(
-            rule.excludes(each, ("notify",), _NO_HANDLERS, "remove notify")
-            for each in ("rss", "xmp_batch", "assert")
+            rule.excludes(module, ("notify",), _NO_HANDLERS, "remove notify")
+            for module in ("rss", "xmp_batch", "assert")
         ),
     )
 

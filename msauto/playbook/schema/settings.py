@@ -132,8 +132,8 @@ class StateArgs(Model):
     rules: ClassVar = (
         rule.one_of(_PASSWORDS, ("has both {0} and {1}", "keep one of them")),
         *(
-            rule.needs(each, ("url",), "has a password but no url", "add url")
-            for each in _PASSWORDS
+            rule.needs(password, ("url",), "has a password but no url", "add url")
+            for password in _PASSWORDS
         ),
     )
 
