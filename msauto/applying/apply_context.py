@@ -107,8 +107,10 @@ class GroupCommit(Struct):
         calls, self._calls = self._calls, []
         try:
             committing = self._committing = self.journal.commit(calls)
-        except Exception as error:  # noqa: BLE001 - after any error nothing may be sent
-            self._fail(error)
+        except BaseException as error:
+            self._fail(error)  # after any error nothing may be sent
+            if not isinstance(error, Exception):
+                raise
             return
         self._committing_for, self._waiting = self._waiting, []
         loop = asyncio.get_running_loop()
@@ -136,7 +138,8 @@ class GroupCommit(Struct):
     def _fail(self, error: BaseException) -> None:
         """Let all writes raise: those of the commit that failed, those of the next, and those to come."""
         if not isinstance(error, MsautoError):
-            error = LedgerError(f"the ledger cannot be written: {error}")
+            reason = str(error) or type(error).__name__
+            error = LedgerError(f"the ledger cannot be written: {reason}")
         self.failure = error
         for durable in (*self._committing_for, *self._waiting):
             if not durable.done():

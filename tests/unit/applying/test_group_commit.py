@@ -128,6 +128,27 @@ async def test_an_error_of_another_kind_is_one_of_the_ledger(
 
 
 @in_loop
+async def test_a_commit_that_is_interrupted_ends_all_writing(
+    disk: SlowDisk, commits: GroupCommit
+) -> None:
+    """A second Ctrl-C may raise anywhere: what was to be recorded is not, so it must not count as durable."""
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    write = commits.write(interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        commits.flush()
+    commits.note(disk.note("b"))
+    await transitions()
+    for commit in disk.commits:
+        commit.set_result(None)
+    with pytest.raises(LedgerError, match="cannot be written: KeyboardInterrupt"):
+        await write
+    assert disk.made == []
+
+
+@in_loop
 async def test_flush_waits_for_the_commit_under_way_and_makes_the_rest_durable(
     disk: SlowDisk, commits: GroupCommit
 ) -> None:
