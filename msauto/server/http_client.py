@@ -7,10 +7,10 @@ A read is tried again, by :mod:`msauto.retry_policy`; a write is not: see :mod:`
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
-from typing import Any, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from msgspec import structs
 
@@ -129,9 +129,7 @@ class HttpClient:
         shown = error_answers.show_body(reply.data, reply.charset)
         return Answer(reply.status, self._secrets.redact_message(shown))
 
-    def write(
-        self, request: Request, permit: Permit | None = None
-    ) -> Coroutine[Any, Any, RawAnswer]:
+    async def write(self, request: Request, permit: Permit | None = None) -> RawAnswer:
         """Send a write as :meth:`send` does, with a permit, or with the next one."""
         # A batch of metadata may take as long as a large listing.
         is_batch = request.method == "PUT" and request.path.startswith("/storage/")
@@ -145,11 +143,11 @@ class HttpClient:
             error_answers.judge_write(reply, self.spec.dialect)
             return reply
 
-        return self._exchange(request, self._limits[is_batch], judged, permit=permit)
+        return await self._exchange(request, self._limits[is_batch], judged, permit=permit)
 
-    def read(
+    async def read(
         self, request: Request, parse: Callable[[RawAnswer], T], *, listing: bool = False
-    ) -> Coroutine[Any, Any, T]:
+    ) -> T:
         """Send a read, up to four times, and return the parsed answer.
 
         A ``listing`` may take longer and be larger. A status of 300 and above is an error. An answer that can be parsed
@@ -168,11 +166,11 @@ class HttpClient:
                     error_answers.judge_body(reply, self.spec.dialect)
                     raise
 
-        return self._exchange(request, self._limits[listing], parsed)
+        return await self._exchange(request, self._limits[listing], parsed)
 
-    def read_listing(
+    async def read_listing(
         self, request: Request, begin: Callable[[str | None], ListingReading]
-    ) -> Coroutine[Any, Any, Listing]:
+    ) -> Listing:
         """Send a read as :meth:`read` does, and parse its answer while it arrives, without holding it.
 
         ``begin`` gets the charset of the HTTP header and returns the parser of one answer.
@@ -190,13 +188,13 @@ class HttpClient:
 
             return await read_arriving(response.read, begin(charset), judge)
 
-        return self._exchange(request, self._limits[True], parsed)
+        return await self._exchange(request, self._limits[True], parsed)
 
-    def ask(self, request: Request) -> Coroutine[Any, Any, RawAnswer]:
+    async def ask(self, request: Request) -> RawAnswer:
         """Send a read once and return the answer with any status, for `msauto probe`."""
         if request.method not in transport.READS:
             raise ValueError(f"{request.method} is not a read")
-        return self._exchange(
+        return await self._exchange(
             request,
             self._limits[False],
             lambda response: self._reply(response, ANSWER_BYTES),

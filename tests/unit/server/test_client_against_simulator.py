@@ -345,6 +345,15 @@ def test_blocking_client_has_every_method_of_the_async_one() -> None:
     assert not inspect.iscoroutinefunction(MediaServer.asset)
 
 
+def test_what_sends_is_a_coroutine_function() -> None:
+    """So help() shows what it returns, and a mock of a client is awaited."""
+    plain = []
+    for name, member in inspect.getmembers(AsyncMediaServer, inspect.isfunction):
+        if not name.startswith("_") and not inspect.iscoroutinefunction(member):
+            plain.append(name)
+    assert plain == ["hide", "path"]
+
+
 def test_thread_ends_with_the_client_and_unused_client_has_none(simulator: Simulator) -> None:
     before = threading.active_count()
     with MediaServer(simulator.url) as unused:
