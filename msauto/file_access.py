@@ -387,12 +387,14 @@ def open_regular(path: Path) -> BufferedReader:
     return file
 
 
-def _parts_below(root: Path, *paths: Path) -> list[str]:
-    """Return the parts of paths below a root; none of a path that is elsewhere."""
-    parts: list[str] = []
-    for path in paths:
-        if path.is_relative_to(root):
-            parts += path.relative_to(root).parts
+def _parts_below(root: Path, real: Path, written: Path) -> list[str]:
+    """Return the parts of a path below the root that holds it: links resolved, and as written if that is below, too.
+
+    Raises ``ValueError`` if the root does not hold it: then nothing of it would be checked.
+    """
+    parts = [*real.relative_to(root).parts]
+    if written.is_relative_to(root):
+        parts += written.relative_to(root).parts
     return parts
 
 

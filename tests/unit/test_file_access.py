@@ -23,6 +23,7 @@ from msauto.file_access import (
     name_in_repository,
     open_regular,
     why_not_in_place,
+    why_not_looked_up,
     why_not_shown,
 )
 
@@ -190,3 +191,11 @@ def test_data_is_shown(content: bytes) -> None:
 )
 def test_inventories_plans_and_ledgers_are_not_shown(content: bytes) -> None:
     assert why_not_shown(content) is not None
+
+
+def test_a_path_that_leaves_its_root_meanwhile_is_not_shown(tmp_path: Path) -> None:
+    """A link may be replaced after its root was found: then none of its parts would be checked."""
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "note.txt").symlink_to(tmp_path / "elsewhere.txt")
+    with pytest.raises(ValueError, match="elsewhere"):
+        why_not_looked_up(tmp_path / "root" / "note.txt", tmp_path / "root", frozenset())
