@@ -388,7 +388,7 @@ def how_to_find(path: str, shown: str = "") -> str:
     except (OSError, ValueError):
         return "correct the path"
     if near:
-        return f"did you mean {beside(shown or path, near[0])!r}?"
+        return f"did you mean {beside(str(Path(shown or path)), near[0])!r}?"
     remedy = "correct the path, or create it"
     if os.path.isabs(path):  # noqa: PTH117 - of a text
         return remedy

@@ -38,6 +38,7 @@ def test_a_path_that_leads_to_nothing_says_what_to_do(
     monkeypatch.chdir(tmp_path)
     write(tmp_path, "news.yml", "- {hosts: h, tasks: []}\n")
     assert how_to_find("new.yml") == "did you mean 'news.yml'?"
+    assert how_to_find("new.yml/") == "did you mean 'news.yml'?"
     assert how_to_find("rss.toml") == f"correct the path, or create it in {tmp_path}"
     assert how_to_find("playbooks/news.yml") == "folder 'playbooks' not found: correct the path"
     assert how_to_find("news.yml/x.yml") == "folder 'news.yml' not found: correct the path"
