@@ -335,29 +335,36 @@ def _read(path: str, opened: Sequence[Path]) -> bytes:
     """Return the bytes of a regular file; a link must not lead out of the repository, or the opened folders."""
     file = Path(path)
     try:
-        if file.is_dir():
-            why, remedy = "it is a folder", "use a file in it"
-        elif file.exists() and not file.is_file():
-            why, remedy = "it is a device or a pipe", "save its content as a file"
-        elif not file.is_file():
-            why, remedy = "not found", how_to_find(path)
-        elif (size := file.stat().st_size) > _MOST_MIB * 2**20:
-            why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
-            remedy = "split it, or read a table with lookup('csv', …)"
-        elif leads_out(file, opened):
-            why, remedy = _LEADS_OUT, _INSIDE
-        elif not (data := _bytes_of(file)).startswith(_VAULT):
-            return data
-        else:
-            why = "it is encrypted with ansible-vault"
+        refused = _why_not_read(file, opened)
+        if refused is None:
+            content = _bytes_of(file)
+            if not content.startswith(_VAULT):
+                return content
             remedy = f'declare in msauto.toml: [secrets] NAME = {{command = ["ansible-vault", "view", "{path}"]}}'
             remedy += ", and write !secret {name: NAME} where it is used"
+            refused = "it is encrypted with ansible-vault", remedy
     except (OSError, ValueError) as error:
-        why, remedy = (
-            getattr(error, "strerror", None) or str(error),
-            "check its permissions, or use another file",
-        )
+        why = getattr(error, "strerror", None) or str(error)
+        refused = why, "check its permissions, or use another file"
+    why, remedy = refused
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
+
+
+def _why_not_read(file: Path, opened: Sequence[Path]) -> tuple[str, str] | None:
+    """Return why a file is not opened at all, and what to do; ``None`` if it is."""
+    if file.is_dir():
+        return "it is a folder", "use a file in it"
+    if not file.is_file():
+        if file.exists():
+            return "it is a device or a pipe", "save its content as a file"
+        return "not found", how_to_find(str(file))
+    size = file.stat().st_size
+    if size > _MOST_MIB * 2**20:
+        why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
+        return why, "split it, or read a table with lookup('csv', …)"
+    if leads_out(file, opened):
+        return _LEADS_OUT, _INSIDE
+    return None
 
 
 def _bytes_of(file: Path) -> bytes:
