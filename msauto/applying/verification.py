@@ -569,7 +569,8 @@ async def _find(reader: Reader, target: Target, end: int) -> tuple[Address, Asse
         # A link of a renamed clip may still have the former title.
         if address == places[0] or is_another_clip(target.clip, asset, altered | {"link_id"}):
             another = another or asset
-    if another is not None and not (deletion is not None and deletion < end):
+    may_be_deleted = deletion is not None and deletion < end
+    if another is not None and not may_be_deleted:
         created = another.attributes.get("create_time") or "unknown"
         shown = f"created {created}, {another.frames} frames, link_id {another.link_id}"
         raise AnotherClipError(f"another clip now has this title ({shown})")

@@ -426,27 +426,34 @@ class _ClipIndex:
         """
         if not self._places:
             return [], False
-        fewest: tuple[_Clips, ...] = ()
-        count = _MOST_ALIKE + 1
         values = identifying_values(clip)
         link_id = values.pop("link_id")
-        for name, value in values.items():
-            may_be_near = name == "frames" and fewest
-            if value is None or may_be_near:
-                continue
-            candidates = (
-                self._reporting.get((name, value), {}),
-                self._reporting.get((name, None), {}),
-            )
-            if sum(map(len, candidates)) < count:
-                fewest, count = candidates, sum(map(len, candidates))
+        reported = {name: value for name, value in values.items() if value is not None}
+        candidates = self._fewest(reported)
+        is_crowd = bool(reported) and not candidates
         like: list[_KeptClip] = []
-        is_crowd = not fewest and any(value is not None for value in values.values())
-        for clips in fewest:
+        for clips in candidates:
             like += [kept for kept in clips.values() if compare_clips(kept.clip, clip).equal]
         if link_id is not None:
             like += self._reporting.get(("link_id", link_id), {}).values()
         return like, is_crowd
+
+    def _fewest(self, reported: Mapping[str, object]) -> tuple[_Clips, ...]:
+        """Return the clips that may have a value: of the value that the fewest have; none if very many have each.
+
+        Clips may be one whose lengths are only nearly equal, so a length finds clips only where nothing else does.
+        """
+        fewest: tuple[_Clips, ...] = ()
+        fewest_count = _MOST_ALIKE + 1
+        for name, value in reported.items():
+            if name == "frames" and fewest:
+                continue
+            having = self._reporting.get((name, value), {})
+            not_reporting = self._reporting.get((name, None), {})
+            count = len(having) + len(not_reporting)
+            if count < fewest_count:
+                fewest, fewest_count = (having, not_reporting), count
+        return fewest
 
 
 class ClipMemory(ABC):
