@@ -194,6 +194,16 @@ def test_memories_move_with_a_renamed_asset() -> None:
     assert "field:comment" not in kept  # the server reports it
 
 
+def test_memories_move_with_a_rename_that_is_never_read_again() -> None:
+    stage = Stage()
+    target = rename_target(stage.world)
+    stage.memory.remember(target.id, {"field:layer": "3"})
+    stage.world.state = lambda world: "down" if world.done else "up"
+    (result,) = stage.run(target).targets
+    assert [request.outcome for request in result.requests] == ["done", "not sent"]
+    assert [kept.name for kept in stage.memory.items] == [target.title_after]
+
+
 @pytest.mark.parametrize(
     ("response", "outcome"),
     [("ok", "changed"), ("cut after", "changed"), ("cut before", "unverified"), ("404", "failed")],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +14,7 @@ from msauto.model.live import Asset
 from msauto.model.plan import Address
 from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
-from msauto.planning.similar_titles import nearest_titles
+from msauto.planning.similar_titles import nearest_titles, not_found
 from msauto.planning.survey import Survey, survey
 from tests.small_ports import DictMemory
 from tests.tables import table
@@ -33,6 +34,18 @@ def test_at_most_three_live_titles_are_offered(title: str, live: list[str]) -> N
     near = nearest_titles(title, live)
     assert set(near) <= set(live)
     assert len(near) == len(set(near)) <= 3
+
+
+@pytest.mark.parametrize(
+    ("database", "message"),
+    [("NEWS", "folder 'Raww' not found in database NEWS"), ("NEWZ", "database 'NEWZ' not found")],
+)
+def test_a_missing_folder_may_be_that_of_a_missing_database(database: str, message: str) -> None:
+    reader = WorldReader(Server(clips={"Film": Clip("Film", folder="Raw")}, folders={"Raw"}))
+    spec = ServerSpec("studio-a", "http://studio-a:7901")
+    error = asyncio.run(not_found(reader, spec, "folder", "Raww", None, database))
+    assert error.message == f"server studio-a: {message}"
+    assert ("did you mean 'Raw'" in error.remedy) == (database == "NEWS")
 
 
 # An empty title is desired and the server shows a name: it may be generated, so a warning reports it
