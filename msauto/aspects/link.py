@@ -174,8 +174,8 @@ class Links(ListAspect):
         return Reads(places=tuple(places), links=every)
 
     def needs(self, keys: Collection[str]) -> Reads:
-        """Return where these links are."""
-        return Reads(places=tuple(parse_folder(key) for key in keys if key))
+        """Return where these links are, in an order that is the same in every run."""
+        return Reads(places=tuple(parse_folder(key) for key in sorted(keys) if key))
 
     def things(self, live: LiveTarget) -> Part | None:
         """Return what is where links are to be."""

@@ -96,6 +96,12 @@ def test_at_the_place_that_a_task_names_it_is_a_link() -> None:
     assert shown == {"Playout/Tonight": {"link_id": 7, "entries": 1}}
 
 
+def test_links_are_looked_for_in_the_same_order_in_every_run() -> None:
+    """Their keys are a set, and the folders are read one by one."""
+    needed = ASPECTS["link"].needs(("Playout/Film", "Films/Film"))
+    assert needed.places == (("Films", "Film"), ("Playout", "Film"))
+
+
 @pytest.mark.parametrize(("link_id", "goes_on"), [(7, True), (None, False), (8, False)])
 def test_the_fields_of_a_link_need_its_link_id(link_id: int | None, goes_on: bool) -> None:
     server: Any = OneListing([HOME, LINK], [FILM, structs.replace(TONIGHT, link_id=link_id)])
