@@ -335,23 +335,22 @@ def _read(path: str, opened: Sequence[Path]) -> bytes:
     """Return the bytes of a regular file; a link must not lead out of the repository, or the opened folders."""
     file = Path(path)
     try:
-        refused = _why_not_read(file, opened)
-        if refused is None:
+        why, remedy = _why_not_read(file, opened)
+        if not why:
             content = _bytes_of(file)
             if not content.startswith(_VAULT):
                 return content
+            why = "it is encrypted with ansible-vault"
             remedy = f'declare in msauto.toml: [secrets] NAME = {{command = ["ansible-vault", "view", "{path}"]}}'
             remedy += ", and write !secret {name: NAME} where it is used"
-            refused = "it is encrypted with ansible-vault", remedy
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        refused = why, "check its permissions, or use another file"
-    why, remedy = refused
+        remedy = "check its permissions, or use another file"
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 
-def _why_not_read(file: Path, opened: Sequence[Path]) -> tuple[str, str] | None:
-    """Return why a file is not opened at all, and what to do; ``None`` if it is."""
+def _why_not_read(file: Path, opened: Sequence[Path]) -> tuple[str, str]:
+    """Return why a file is not opened at all, and what to do; empty if it is."""
     if file.is_dir():
         return "it is a folder", "use a file in it"
     if not file.is_file():
@@ -364,7 +363,7 @@ def _why_not_read(file: Path, opened: Sequence[Path]) -> tuple[str, str] | None:
         return why, "split it, or read a table with lookup('csv', …)"
     if leads_out(file, opened):
         return _LEADS_OUT, _INSIDE
-    return None
+    return "", ""
 
 
 def _bytes_of(file: Path) -> bytes:
