@@ -12,7 +12,7 @@ import pytest
 from tests.examples import EXPLORE
 from tests.fuzz.readers import READERS, ROOT
 
-FILES = 120
+FILES = 90
 
 
 @pytest.mark.scale
