@@ -104,7 +104,8 @@ def light_group(commands: click.Group) -> click.Group:
     except ValueError:
         kept = {}
     if kept.get("mark") != mark:
-        kept = {"mark": mark, "group": commands.to_info_dict(click.Context(commands))}
+        context = click.Context(commands, **commands.context_settings)
+        kept = {"mark": mark, "group": commands.to_info_dict(context)}
         _keep("commands.json", json.dumps(kept, default=str))
     group = _command("msauto", kept["group"])
     assert isinstance(group, click.Group)

@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 from unittest import mock
 
+import click
 import pytest
 from click.shell_completion import CompletionItem
+from click.testing import CliRunner
 
 from msauto.cli.commands.completion import SHELLS, VARIABLE, keep_titles, light_group
 from msauto.cli.main import group
@@ -28,6 +30,16 @@ def offered(desk: Desk, *words: str) -> list[CompletionItem]:
 
 def values(desk: Desk, *words: str) -> list[str]:
     return [each.value for each in offered(desk, *words)]
+
+
+def test_the_commands_are_described_with_the_settings_of_their_group(away: Desk) -> None:
+    """What a command shows of its help is kept with it: else one that was described takes no ``-h`` any more."""
+    command = click.Command("plan")
+    settings = {"help_option_names": ["-h", "--help"]}
+    commands = click.Group("msauto", commands=[command], context_settings=settings)
+    with away._standing():
+        light_group(commands)
+    assert CliRunner().invoke(commands, ["plan", "-h"]).exit_code == 0
 
 
 def test_hosts_and_groups_of_the_inventory(away: Desk) -> None:
