@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct, structs
 
@@ -55,14 +55,14 @@ class Servers(Protocol):
 
     unsettled: bool
 
-    def apply(
+    async def apply(
         self,
         server: str,
         targets: Targets,
         failures: BatchFailures,
         breaker: CircuitBreaker,
         on_result: OnResult,
-    ) -> Coroutine[Any, Any, None]:
+    ) -> None:
         """Apply the targets that may start, and note their failures. Cancelled: what is under way is unverified."""
 
 
@@ -274,20 +274,20 @@ class ServersHere(Struct):
     frozen: Callable[[], str | None] = lambda: None
     unsettled: bool = False
 
-    def apply(
+    async def apply(
         self,
         server: str,
         targets: Targets,
         failures: BatchFailures,
         breaker: CircuitBreaker,
         on_result: OnResult,
-    ) -> Coroutine[Any, Any, None]:
+    ) -> None:
         """Implement :meth:`Servers.apply`."""
         connection = self.connections[server]
         execution = ServerExecution(
             self.context, connection, failures, breaker, on_result, self.frozen
         )
-        return execution.run(targets)
+        await execution.run(targets)
 
 
 class ServerExecution(Struct):

@@ -278,10 +278,9 @@ class Markers(ListAspect):
                 if name not in _RESERVED:
                     item[name] = text
             items.append((str(marker.uid), item))
-        if live.asset.unread_items:
-            for uid, shown in unread_items(live.asset, self.name):
-                track = registry.track_named(text_of(shown.get("track")))
-                items.append((uid, {**shown, "track": track}))
+        for uid, shown in unread_items(live.asset, self.name):
+            track = registry.track_named(text_of(shown.get("track")))
+            items.append((uid, {**shown, "track": track}))
         return by_key(items)
 
     def place(self, value: Json) -> Hashable:

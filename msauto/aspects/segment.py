@@ -55,9 +55,7 @@ class Segments(SegmentArguments):
             return None
         ordered = sorted(live.asset.segments, key=lambda segment: segment.number)
         items = [(str(segment.number), attributes(segment)) for segment in ordered]
-        if live.asset.unread_items:
-            items += unread_items(live.asset, self.name)
-        return by_key(items)
+        return by_key([*items, *unread_items(live.asset, self.name)])
 
     def place(self, value: Any) -> Hashable:
         """Return start and duration."""

@@ -37,7 +37,6 @@ _CHANGED = """
     WHERE u.name = ? AND r.outcome = 'changed' ORDER BY t.position"""
 _UNTIL_FREE = 120.0
 """Seconds to wait for the session of a lost worker to end: longer than PostgreSQL takes to notice."""
-_now = SystemClock().now
 
 
 class Ledger:
@@ -65,7 +64,7 @@ class Ledger:
         place: LedgerPlace | str,
         *,
         readonly: bool = False,
-        now: Callable[[], datetime] = _now,
+        now: Callable[[], datetime] = SystemClock.now,
     ) -> Ledger:
         """Open the ledger of a folder, or a shared one by its URL; ``now`` returns the time in UTC.
 
@@ -365,7 +364,7 @@ class Ledger:
             )
         return self._locks
 
-    def close(self, *_: object) -> None:
+    def close(self) -> None:
         """Close; closing twice does nothing."""
         self.journal.close()
         self._store.close()
@@ -373,7 +372,8 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    __exit__ = close
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 def _open_shared(url: LedgerUrl, *, readonly: bool) -> tuple[Store, SharedLocks]:

@@ -33,16 +33,16 @@ class Pacer:
     def __init__(self, spec: ServerSpec, clock: Clock) -> None:
         self.limit = spec.connections
         self.halvings = 0
-        self.most = spec.connections
-        self.successes = 0  # since the limit changed
-        self.clock = clock
+        self._most = spec.connections
+        self._successes = 0  # since the limit changed
+        self._clock = clock
         self._interval = 1 / spec.requests_per_second if spec.requests_per_second else 0.0
         # No request is sent earlier; clients may follow each other.
-        self.earliest = clock.monotonic() + self._interval
-        self.running = 0
+        self._next = clock.monotonic() + self._interval
+        self._running = 0
         # Held by the first in the queue, which waits for the limit and for the rate.
         self._turn = asyncio.Lock()
-        self.ended = asyncio.Event()
+        self._ended = asyncio.Event()
 
     async def permit(self) -> Permit:
         """Wait until a request may be sent. What holds a permit already waits for no other request."""
@@ -51,28 +51,50 @@ class Pacer:
             return await self._lend(held)
         async with self._turn:
             while True:
-                now = self.clock.monotonic()
-                if self.running >= self.limit:
-                    self.ended.clear()
-                    await self.ended.wait()
-                elif now < self.earliest:
-                    await self.clock.sleep(max(self.earliest - now, _LEAST_SLEEP))
+                now = self._clock.monotonic()
+                if self._running >= self.limit:
+                    self._ended.clear()
+                    await self._ended.wait()
+                elif now < self._next:
+                    await self._clock.sleep(max(self._next - now, _LEAST_SLEEP))
                 else:
                     break
-            self.earliest = max(self.earliest, now - BURST_SECONDS) + self._interval
-            self.running += 1
+            self._next = max(self._next, now - BURST_SECONDS) + self._interval
+            self._running += 1
         return Permit(self)
 
     async def _lend(self, held: Permit) -> Permit:
         """Return a permit for a read that precedes a write: at the place that the permit of the write holds."""
-        while (now := self.clock.monotonic()) < self.earliest:
-            await self.clock.sleep(max(self.earliest - now, _LEAST_SLEEP))
-        self.earliest = max(self.earliest, now - BURST_SECONDS) + self._interval
-        if self.running < self.limit:
-            self.running += 1
+        while (now := self._clock.monotonic()) < self._next:
+            await self._clock.sleep(max(self._next - now, _LEAST_SLEEP))
+        self._next = max(self._next, now - BURST_SECONDS) + self._interval
+        if self._running < self.limit:
+            self._running += 1
             return Permit(self)
         await held.lent.acquire()
         return Permit(self, held)
+
+    def succeeded(self) -> None:
+        """Note an answer to a request that was sent since the limit was halved."""
+        self._successes += 1
+        if self._successes >= max(WINDOW, self.limit):
+            self._successes = 0
+            self.limit = min(self._most, self.limit + 1)
+
+    def halve(self) -> None:
+        """Halve the limit."""
+        self._successes = 0
+        self.limit = max(1, self.limit // 2)
+        self.halvings += 1
+
+    def pause(self, seconds: float) -> None:
+        """Give no permits for so long."""
+        self._next = max(self._next, self._clock.monotonic() + seconds)
+
+    def end(self) -> None:
+        """Let the next request follow one that has ended."""
+        self._running -= 1
+        self._ended.set()
 
 
 class Permit:
@@ -97,32 +119,24 @@ class Permit:
 
     def answered(self, status: int, retry_after: float | None) -> None:
         """Note the status, when it arrives, and the seconds of ``Retry-After``."""
-        pacer = self.pacer
         if status in OVERLOADED_STATUSES:
             self.overloaded()
             if retry_after is not None and retry_after <= LONGEST_PAUSE:
-                pacer.earliest = max(pacer.earliest, pacer.clock.monotonic() + retry_after)
-        elif self._halvings == pacer.halvings:
-            pacer.successes += 1
-            if pacer.successes >= max(WINDOW, pacer.limit):
-                pacer.successes = 0
-                pacer.limit = min(pacer.most, pacer.limit + 1)
+                self.pacer.pause(retry_after)
+        elif self._halvings == self.pacer.halvings:
+            self.pacer.succeeded()
 
     def overloaded(self) -> None:
         """Note that the server has too much to do: also, that no complete answer arrived in time."""
-        pacer = self.pacer
-        if self._halvings == pacer.halvings:
-            pacer.successes = 0
-            pacer.limit = max(1, pacer.limit // 2)
-            pacer.halvings += 1
+        if self._halvings == self.pacer.halvings:
+            self.pacer.halve()
 
     def release(self) -> None:
         """Let another request be sent. Once: the next calls do nothing."""
         if not self.is_released:
             self.is_released = True
             if self._lender is None:
-                self.pacer.running -= 1
-                self.pacer.ended.set()
+                self.pacer.end()
             else:
                 self._lender.lent.release()
 
