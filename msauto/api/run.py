@@ -183,10 +183,11 @@ async def _plan(loaded: Loaded, options: RunOptions, stage: StageContext, notify
         notify(event)
 
     notify(PlanningStarted(tuple(spec.name for spec in loaded.resolved.specs)))
+    observe = noting if loaded.agreements else notify
     plan = await make_plan(
         stage,
         limits,
-        noting if loaded.agreements else notify,
+        observe,
         targets=given.targets,
         forget_pending=given.forget_pending,
     )

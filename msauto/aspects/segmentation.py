@@ -186,9 +186,10 @@ def _plan_whole(
     """Delete all segments, and make the grid by one request: the server gives the pieces their numbers."""
     rule = todo.rule
     context = todo.context
-    title = pieces[0].named.get(TITLE_BEGINS)
+    title: str | None = None
     grid: Item = {"duration": duration, "pieces": len(pieces)}
-    if title is not None:
+    if TITLE_BEGINS in pieces[0].named:
+        title = str(pieces[0].named[TITLE_BEGINS])
         grid["title"] = title
     change = _change_to(grid, todo, remade, pieces[0].source)
     for number in remade:
@@ -199,9 +200,7 @@ def _plan_whole(
     effects = []
     for piece in pieces:
         effects.append(rule.effect(rule.new_key(context), None, {**NOT_SENT, **piece.named}))
-    request = requests.create_segmentation(
-        context.path, duration, None if title is None else str(title)
-    )
+    request = requests.create_segmentation(context.path, duration, title)
     context.builder.send(Phase.SEGMENT_CREATE, request, [change], *effects)
 
 

@@ -405,6 +405,7 @@ class AssetSurvey:
             depends_on |= member.depends_on
             depends_on.update([f"fact {name}" for name in member.listed])
         folder = None if clip.asset.folder is None else show_folder(clip.asset.folder)
+        address_after = Address(clip.title) if deletes else plan.address
         target = Target(
             server=plan.server.name,
             database=plan.database,
@@ -412,7 +413,7 @@ class AssetSurvey:
             name=clip.title,
             folder=folder,
             address=clip.address,
-            address_after=Address(clip.title) if deletes else plan.address,
+            address_after=address_after,
             clip=identity,
             rate=clip.asset.rate,
             places=tuple(map(show_folder, plan.places)),

@@ -102,7 +102,8 @@ async def recall(
             items = _counting_items(record, is_of_others=not await is_gone(kept))
             if not is_sure:
                 in_doubt |= items
-        recalled.take(items, kept, owner=kept if is_sure else target)
+        owner = kept if is_sure else target
+        recalled.take(items, kept, owner)
         may_be_its_entry = bool(items) and not is_sure
         if record.run and (is_its_entry or may_be_its_entry):
             recalled.run = record.run
