@@ -131,12 +131,14 @@ class Protection(Struct):
     async def look_at(self, places: Iterable[Folder], database: str) -> None:
         """Note which globs match one of the places of a database, or a folder that contains it."""
         self.databases[database] = None
+        unmatched = set(self.unmatched)
         async for place in in_turns(places):
-            unmatched = self.unmatched
             if not unmatched:
                 break
             names = list(place_names(place, database))
-            self.matched.update([glob for glob in unmatched if matches(glob, names)])
+            matched = {glob for glob in unmatched if matches(glob, names)}
+            self.matched |= matched
+            unmatched -= matched
 
     def merge(self, other: Protection) -> None:
         """Add what the same globs matched elsewhere."""
