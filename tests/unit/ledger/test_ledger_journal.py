@@ -262,10 +262,13 @@ def test_runs_and_attempts_of_one_name_are_all_recorded(place: Path | str) -> No
     with Ledger.open(place) as ledger:
         first = ledger.journal.start(plan(), [])
         ledger.journal.end(first, Result(first, plan(), ()))
-        attempt = RunSummary(first, time, time, "refused", (), {})
-        ledger.record(attempt)
-        ledger.record(attempt)
-        assert len(set(names_of(ledger.attempts()))) == 3
+        for reason in ("no consent", "stale plan"):
+            attempt = RunSummary(first, time, time, "refused", (), {}, reason=reason)
+            ledger.record(attempt)
+        attempts = ledger.attempts()
+        reasons = [attempt.reason for attempt in attempts]
+        assert reasons == ["stale plan", "no consent", ""]
+        assert len(set(names_of(attempts))) == 3
         next_run = ledger.journal.next_run
         ledger.record(RunSummary(next_run, time, time, "refused", (), {}))
         ledger.journal.start(plan(), [])
