@@ -129,8 +129,6 @@ def kind_of(request: Request) -> str:
     command = command_of(request).get("command")
     if command:
         return command
-    if not request.effects:
-        return request.method
     return f"{request.method} {request.effects[0].aspect}"
 
 

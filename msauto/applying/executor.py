@@ -360,8 +360,6 @@ class ServerExecution(Struct):
         """Wait before the server is probed; not if the target will not start anyway."""
         context = self.context
         pauses = context.policy.half_open_pauses
-        if not pauses:
-            return
         if self.failures.stop_reason() or self.frozen() or context.commits.failure:
             return
         number = min(self.breaker.state.failures, len(pauses))
