@@ -208,7 +208,7 @@ class DesiredAsset(Struct, frozen=True, gc=False):
                 yield part
             elif isinstance(part, Mapping):
                 yield from part.values()
-            elif isinstance(part, DesiredList):
+            else:
                 yield from part.items
                 # A list may have values of its own.
                 more = (getattr(part, name) for name in part.__struct_fields__)

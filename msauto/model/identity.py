@@ -280,10 +280,8 @@ class ClipEntries(Struct, frozen=True, gc=False):
         own = self.own
         if own in at_home:
             return own
-        called = self._called(at_home)
-        if called:
-            return called[0]
-        return at_home[0] if len(at_home) == 1 else None
+        candidates = self._called(at_home) or at_home
+        return candidates[0] if len(candidates) == 1 else None
 
     @property
     def links(self) -> tuple[Link, ...]:

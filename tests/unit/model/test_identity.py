@@ -8,8 +8,8 @@ import pytest
 from msgspec import structs
 
 from msauto.model.clip_entries import count_clips
-from msauto.model.identity import ClipIdentity, compare_clips, is_another_clip
-from msauto.model.live import Asset
+from msauto.model.identity import ClipEntries, ClipIdentity, compare_clips, is_another_clip
+from msauto.model.live import Asset, show_folder
 from tests.entries import listed_entry
 from tests.tables import table
 
@@ -98,3 +98,26 @@ def test_times_with_and_without_a_zone(one: str, other: str, differs: bool) -> N
     both = compare_clips(clip, entry), compare_clips(entry, clip)
     assert [found.answer == "other" for found in both] == [differs, differs]
     assert is_another_clip(ClipIdentity(create_time=one), Asset("Film", attributes=its)) is differs
+
+
+@pytest.mark.parametrize(
+    ("titles", "home"),
+    [
+        (["Film"], "Raw/Film"),
+        (["Film", "Copy"], "Raw/Film"),
+        (["Copy"], "Raw/Copy"),
+        (["Film", "Film"], None),
+    ],
+)
+def test_the_home_of_a_clip_that_a_link_answered_for(titles: list[str], home: str | None) -> None:
+    at_home = [listed_entry(("Raw",), title, number) for number, title in enumerate(titles, 1)]
+    link = listed_entry(("Playout",), "Film", 9)
+    entries = ClipEntries(Asset("Film", folder=("Raw",), link_id=9), (link, *at_home))
+    shown = entries.home
+    assert entries.own is link
+    assert (shown and show_folder((*shown.folder, shown.title))) == home
+
+
+def test_the_entry_of_an_answer_without_a_link_id_is_that_of_its_title() -> None:
+    entries = [listed_entry(("Raw",), "Film", 1), listed_entry(("Playout",), "Feature", 2)]
+    assert ClipEntries(Asset("Film"), tuple(entries)).own is entries[0]
