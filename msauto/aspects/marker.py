@@ -290,8 +290,6 @@ class Markers(ListAspect):
 
     def same(self, name: str, one: Json, other: Json) -> bool:
         """Compare texts; a rating without a number counts as absent."""
-        if one == other:
-            return True
         texts = text_of(one), text_of(other)
         has_no_number = name in registry.NUMBERS and not any(map(read_whole, texts))
         return has_no_number or same_value(name, *texts)

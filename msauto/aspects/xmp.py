@@ -12,7 +12,7 @@ from msauto.aspects.arguments import ExportedPart, TaskArguments, asset_key, is_
 from msauto.aspects.aspect import Reads, UndoContext, Value
 from msauto.aspects.comparison import same_list, texts
 from msauto.aspects.merging import Merging
-from msauto.aspects.plan_builder import Phase, PlanContext, refuse
+from msauto.aspects.plan_builder import Phase, PlanContext
 from msauto.documents import value_types
 from msauto.documents.document import SourceNode, UnrenderedTemplate
 from msauto.documents.value_types import NsName, Texts, as_list
@@ -162,14 +162,6 @@ class XmpFields(Value):
     ) -> _Changed | None:
         """Return a field that is to be written, with its change; ``None`` where it is as desired."""
         source = sourced.source
-        separator = context.server.dialect.list_separator
-        for value in sourced.value.values:
-            if separator in value:  # the server would read it as several values
-                raise refuse(
-                    f"the value {value!r} of {name} holds {separator!r}, which separates values on this server",
-                    source,
-                    "leave the sign out, or set `list_separator` in the server's dialect if it separates otherwise",
-                )
         desired: list[Json] = [*sourced.value.values]
         before, basis = _known(context, name)
         is_visible = context.live.xmp is not None or context.batch is not None
