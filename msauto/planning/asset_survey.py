@@ -84,8 +84,8 @@ from msauto.secrets.redaction import Secrets
 class SurveyContext(Struct, frozen=True):
     """What the survey of one server works with.
 
-    ``protection`` also takes the links of assets that are deleted or lose something: folders are protected, too.
-    ``hash_file`` finds downloads that exist already. ``pending`` are the assets (database, title) that an earlier run
+    ``hash_file`` finds downloads that exist already. ``protection`` also takes the links of assets that are deleted or
+    lose something: folders are protected, too. ``pending`` are the assets (database, title) that an earlier run
     left something pending for, ``pending_of_targets`` those of them that a target is; ``forget`` treats that as
     settled. What was made before ``overdue`` would show by now. ``answers`` is how this server reports XMP fields.
     ``left_out`` is what tasks ask of this server that the plan leaves out.
@@ -96,8 +96,8 @@ class SurveyContext(Struct, frozen=True):
     server: ServerSpec
     reader: Reader
     memory: Memory
+    hash_file: HashFile
     protection: Protection = field(default_factory=Protection)
-    hash_file: HashFile | None = None
     pending: frozenset[tuple[str, str]] = frozenset()
     pending_of_targets: set[tuple[str, str]] = set()
     forget: bool = False
@@ -579,8 +579,7 @@ class AssetSurvey:
         for run in runs:
             if not isinstance(run, DesiredDownload):
                 continue
-            if context.hash_file is not None:
-                files[run.dest] = await context.hash_file(run.dest)
+            files[run.dest] = await context.hash_file(run.dest)
             fetched[run.dest] = str(context.memory.recall(fetched_file(run.dest)).get("sha256"))
         plan = PlanContext(
             server=server,

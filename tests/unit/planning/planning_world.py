@@ -456,9 +456,7 @@ class Stage:
     def plan(self, *intents: Intent, forks: int = 4, **options: Any) -> Survey:
         """Plan; ``options`` are parts of the context."""
         self.reader = WorldReader(self.server, self.spec)
-        context = SurveyContext(
-            self.spec, self.reader, self.memory, hash_file=self.disk.sha256, **options
-        )
+        context = SurveyContext(self.spec, self.reader, self.memory, self.disk.sha256, **options)
         return asyncio.run(survey(intents, context, forks=forks))
 
     def asset(self, title: str) -> Asset | None:

@@ -16,7 +16,7 @@ from msauto.model.server import ServerSpec
 from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.similar_titles import nearest_titles, not_found
 from msauto.planning.survey import Survey, survey
-from tests.small_ports import DictMemory
+from tests.small_ports import DictDisk, DictMemory
 from tests.tables import table
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
@@ -97,7 +97,11 @@ def surveyed(comment: str) -> tuple[Survey, int]:
     everything = Intent(SelectRef("NEWS", ("Raw",)), SOURCE, lambda _: desired)
     work = ServerIntents(ServerSpec("studio-a", "http://studio-a:7901"), (everything,))
     return asyncio.run(
-        survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=FORKS)
+        survey(
+            work.intents,
+            SurveyContext(work.server, reader, DictMemory(), DictDisk().sha256),
+            forks=FORKS,
+        )
     ), reader.held
 
 

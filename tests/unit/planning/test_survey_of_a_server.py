@@ -33,7 +33,7 @@ from msauto.planning.asset_survey import SurveyContext
 from msauto.planning.handlers import due_handlers
 from msauto.planning.limits import Protection
 from msauto.planning.survey import Survey, survey
-from tests.small_ports import DictMemory
+from tests.small_ports import DictDisk, DictMemory
 from tests.unit.planning.planning_world import Clip, Server, WorldReader, stage
 from tests.unit.planning.playbook_forms import asset_intent
 
@@ -128,7 +128,11 @@ class _Failing(WorldReader):
 def _survey(reader: WorldReader, *intents: Intent, forks: int = 3) -> Survey:
     work = ServerIntents(ServerSpec("studio-a", "http://127.0.0.1:7901"), intents)
     return asyncio.run(
-        survey(work.intents, SurveyContext(work.server, reader, DictMemory()), forks=forks)
+        survey(
+            work.intents,
+            SurveyContext(work.server, reader, DictMemory(), DictDisk().sha256),
+            forks=forks,
+        )
     )
 
 
