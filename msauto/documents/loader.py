@@ -156,8 +156,6 @@ def _read(text: str, file: str, lines: Sequence[str]) -> _EventReader:
     except yaml.reader.ReaderError as error:
         place = _place_after(text[: error.position], file)
         raise _error(lines, "a character that YAML does not allow", "remove it", place) from error
-    except yaml.YAMLError as error:
-        raise _error(lines, "invalid YAML", _ONE_VALUE, SourceLocation(file)) from error
 
 
 def _marked_place(error: yaml.MarkedYAMLError, file: str) -> SourceLocation:

@@ -408,9 +408,8 @@ def asset_ref(args: TargetKeys, database: str, where: rendering.Where | None) ->
     if args.id is not None:
         namespace, _, identifier = args.id.partition(":")
         return model.IdRef(database, namespace, identifier)
-    if args.select is None:
-        raise TypeError("validated arguments name one target")
     select = args.select
+    assert select is not None
     expect_min = expect_max = None
     if select.expect:
         expect_min, expect_max = select.expect.min, select.expect.max
