@@ -164,8 +164,6 @@ def parse_document(data: bytes, charset: str | None = None, *, most: int = MAX_N
 
     ``most`` is the limit of elements and attributes, counted (a few too many) before they take memory.
     """
-    if len(data) > MAX_BYTES:
-        raise too_large()
     if looks_like_html(data):
         raise _web_page(data)
     clean, name = _start_of_document(Transcoder(data, charset).feed(data, final=True))
