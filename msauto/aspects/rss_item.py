@@ -237,10 +237,11 @@ class RssItems(ListAspect):
             if is_there:
                 context.builder.settled.append((apart, True, ""))
             elif apart not in context.memory:
+                named = _naming(other, context.server.dialect)
                 raise refuse(
                     f"item {item.label} is to be absent, and its file may be that of the live item {other}",
                     item.source,
-                    f"write `guid: {other}` if you mean that item, or {_SET_DIALECT}",
+                    f"write `{named}` if you mean that item, or {_SET_DIALECT}",
                 )
 
     def _nameless(self, context: PlanContext) -> str:
@@ -272,6 +273,12 @@ class RssItems(ListAspect):
                 item.source,
                 remedy,
             )
+        if dialect.rss_guid == "file" and key not in live and label in live:
+            raise refuse(
+                f"item {label} is put as {file}, and would show beside the live item {label}",
+                item.source,
+                f"write `{_naming(label, dialect)}` if you mean that item; else give yours another guid",
+            )
         live_item = live.get(key, {})
         if live_item.get("file") == file:
             return
@@ -287,10 +294,11 @@ class RssItems(ListAspect):
             if name != key:
                 context.builder.look(f"{self.name} {name}")
         for other in files.others(file, key):
+            named = _naming(other, dialect)
             raise refuse(
                 f"item {label} is put as {file}, which may be the file of the live item {other}",
                 item.source,
-                f"write `guid: {other}` if you mean that item; else remove it in a run before, or {_SET_DIALECT}",
+                f"write `{named}` if you mean that item; else remove it in a run before, or {_SET_DIALECT}",
             )
 
     # Planning --------------------------------------------------------------------------------------------------------
@@ -497,6 +505,13 @@ class _LiveFiles:
         others = dict.fromkeys(keys)
         others.pop(str(key), None)
         return others
+
+
+def _naming(guid: str, dialect: Dialect) -> str:
+    """Return what names a live item in a task. A guid that is its file would get an ending more."""
+    if dialect.rss_guid == "file":
+        return f"file: {guid}"
+    return f"guid: {guid}"
 
 
 def _called(item: ListItem) -> str:
