@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from fractions import Fraction
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +30,8 @@ from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, Secrets, is_secret_name
 from msauto.secrets.sources import MarkedText
+
+_OMITTED: Final = "it is omit: the key that has this value is left out"
 
 
 @click.command("vars", cls=HelpCommand)
@@ -121,6 +125,8 @@ def report_variables(
         shown = []
         names = set()
         for definition in definitions:
+            if definition.value is OMIT:
+                definition = structs.replace(definition, value=None, error=_OMITTED)
             value = _redacted(definition.name, definition.value, secrets)
             error = secrets.redact(definition.error)
             wins = definition.name not in names
@@ -209,4 +215,6 @@ def _redacted(name: str, value: Any, secrets: Secrets) -> Any:
         return [_redacted(name, item, secrets) for item in value]
     if isinstance(value, MarkedText) or (is_secret_name(name) and value is not None):
         return HIDDEN
-    return USER_IN_URL.sub(HIDDEN, secrets.redact(value)) if isinstance(value, str) else value
+    if isinstance(value, bool | int | float | date | Fraction | None):
+        return value
+    return USER_IN_URL.sub(HIDDEN, secrets.redact(str(value)))  # a span of time is shown as a text

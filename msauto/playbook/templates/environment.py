@@ -23,6 +23,7 @@ from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup
 from msauto.playbook.templates.names import (
     OMIT,
+    Omit,
     TemplateFunctionError,
     TemplateNames,
     UsesAssetError,
@@ -220,7 +221,7 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
     try:
         value = compiled(text, node, expression=expression)(names)
         size_of(value, MAX_VALUE)
-        return _plain(value)
+        return value if value is OMIT else _plain(value)
     except (Need, NoAssetError, UsesAssetError, InputError, RefusedError):
         raise
     except sandbox.MissingNameError as error:
@@ -245,11 +246,11 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
 
 
 def _plain(value: Any) -> Any:
-    """Return plain data: tuples become lists; raises for undefined names and functions.
+    """Return plain data: tuples become lists; raises for undefined names, functions and ``omit``.
 
     A list or mapping that is plain is returned as it is.
     """
-    if isinstance(value, Undefined):
+    if isinstance(value, Undefined | Omit):
         str(value)  # raises, with the name
     if isinstance(value, dict):
         spend()

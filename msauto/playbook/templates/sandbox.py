@@ -246,7 +246,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 if isinstance(value, int):
                     check_length(value, f"the result of {name}()")
         if name == "strftime":
-            check_time_format(*args)
+            for form in (*args, *kwargs.values()):
+                check_time_format(str(form))
         result = super().call(__context, __obj, *args, **kwargs)
         if name == "lookup":
             return result  # what is in a file is bounded where it is read
