@@ -190,10 +190,12 @@ class HttpClient:
 
         return await self._exchange(request, self._limits[True], parsed)
 
-    async def ask(self, path: str) -> RawAnswer:
-        """Read a path once and return the answer with any status, for `msauto probe`."""
+    async def ask(self, request: Request) -> RawAnswer:
+        """Send a read once and return the answer with any status, for `msauto probe`."""
+        if request.method not in transport.READS:
+            raise ValueError(f"{request.method} is not a read")
         return await self._exchange(
-            Request("GET", path),
+            request,
             self._limits[False],
             lambda response: self._reply(response, ANSWER_BYTES),
             once=True,

@@ -25,7 +25,7 @@ from msauto.errors import (
 from msauto.model import requests
 from msauto.model.identity import lives_in, same_text
 from msauto.model.live import Entry, Folder, escape_name, show_folder
-from msauto.model.plan import Address
+from msauto.model.plan import Address, Request
 from msauto.model.requests import asset_path, channel_path, encode, folder_path
 from msauto.server.client import AsyncMediaServer
 from msauto.server.error_answers import RawAnswer, clean, judge_status, parse_failure, show_body
@@ -163,7 +163,7 @@ class ReadOnlyProbe:
 
     async def _ask(self, path: str) -> RawAnswer:
         """Return the answer as received. Raises if the status gives no information about the object."""
-        reply = await self._client.ask(path)
+        reply = await self._client.ask(Request("GET", path))
         if reply.status in UNINFORMATIVE_STATUSES:
             judge_status(reply, self._client.spec.dialect)
         return reply

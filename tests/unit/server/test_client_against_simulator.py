@@ -187,6 +187,16 @@ def test_read_only_client_sends_no_write(simulator: Simulator) -> None:
     assert simulator.writes() == []
 
 
+def test_what_is_asked_as_a_read_is_no_write(simulator: Simulator) -> None:
+    async def ask() -> None:
+        async with AsyncMediaServer(simulator.url) as server:
+            await server.ask(Request("DELETE", f"/storage/NEWS@{TITLE}"))
+
+    with pytest.raises(ValueError, match="DELETE is not a read"):
+        asyncio.run(ask())
+    assert simulator.log == []
+
+
 def test_line_that_is_too_long_is_not_sent(simulator: Simulator, server: MediaServer) -> None:
     server.set_field("NEWS", "Long Film", "comment", "x" * 7800)
     with pytest.raises(NotSentError, match=r"more than the limit of 8000") as caught:
