@@ -8,7 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -31,6 +31,7 @@ from msauto.errors import (
     one_line,
 )
 from msauto.model import events
+from msauto.model.live import Asset
 from msauto.model.plan import Request, Target
 from msauto.model.ports import LiveTarget, Reader, WritePermit
 from msauto.model.requests import is_repeatable
@@ -56,6 +57,23 @@ class DownloadProgress(Struct):
     def received(self, size: int, total: int | None) -> None:
         """Notify how much was received."""
         self.notify(events.DownloadReceived(self.target, self.index, size, total))
+
+
+class _ReasonsToCheck(NamedTuple):
+    """Why a target is read again before a request.
+
+    ``is_old``: planning, or the last reading, is longer ago than a minute. ``deletes``: the request deletes something,
+    or is a handler that precedes the deletion. ``is_resent``: the server has rejected it. ``is_guarded``: it waits
+    until earlier effects show. ``follows_rename``: by the request before it. ``is_renumbered``: that one may have given
+    items other numbers.
+    """
+
+    is_old: bool
+    deletes: bool
+    is_resent: bool
+    is_guarded: bool
+    follows_rename: bool
+    is_renumbered: bool
 
 
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
@@ -201,42 +219,43 @@ class TargetExecutor:
             self._permit = None
 
     async def _check(self, index: int) -> Guard | states.AnotherClip | states.Blocked | None:
-        """Return why a request must not be sent, where that must be asked; ``None``: it may be.
-
-        It is asked before every deletion, also before the handlers that precede it. Before the first write, it is asked
-        if planning read long ago; later, once a minute has passed. It is also asked before a request is sent again, and
-        after a rename or a request that may have given items other numbers.
-        """
-        target, guarded = self._target, self._target.requests[index].guarded
-        is_old = not verification.is_recent(self._read_at, self._context.clock.now())
-        deletes = self._deletes(index)
-        is_resent = isinstance(self._progress.failure, states.Rejected)
-        follows_rename = index > 0 and verification.rename_of(target) == index - 1
-        may_show_late = follows_rename or (index > 0 and self._may_be_renumbered(index))
-        must_ask = is_old or deletes or is_resent or guarded or may_show_late
-        if target.kind == "database" or not must_ask:
+        """Return why a request must not be sent, where that must be asked; ``None``: it may be."""
+        target = self._target
+        reasons = self._reasons_to_check(index)
+        if target.kind == "database" or not any(reasons):
             return None
-        first = 0 if guarded else index
+        first = 0 if reasons.is_guarded else index
         effects = [*chain.from_iterable(target.effects[first:])]
-        if index > 0 and not follows_rename and not verification.can_see(effects):
+        if index > 0 and not reasons.follows_rename and not verification.can_see(effects):
             return None
         try:
-            live = await self._read_before(
-                index, effects, is_old=is_old, deletes=deletes, is_resent=is_resent
-            )
+            live = await self._read_before(index, effects, reasons)
+            why = await self._why_another(index, live.asset, reasons)
         except AnotherClipError as error:
             return states.AnotherClip(error.message)
         except Exception as error:  # noqa: BLE001 - whatever the error, nothing was seen
             return states.Blocked(
                 f"it cannot be read again before it is changed: {one_line(error)}",
-                in_doubt=is_resent,
+                in_doubt=reasons.is_resent,
             )
-        if isinstance(live, Guard):
-            return live
+        if why is not None:
+            return Guard(why)
         if target.kind == "asset" and live.asset is None:
+            may_show_late = reasons.follows_rename or reasons.is_renumbered
             return Guard("it no longer exists", late=may_show_late)
         guard = verification.guard(target, index, live, self._context.secrets)
         return guard if guard.why else None
+
+    def _reasons_to_check(self, index: int) -> _ReasonsToCheck:
+        is_recent = verification.is_recent(self._read_at, self._context.clock.now())
+        return _ReasonsToCheck(
+            is_old=not is_recent,
+            deletes=self._deletes(index),
+            is_resent=isinstance(self._progress.failure, states.Rejected),
+            is_guarded=self._target.requests[index].guarded,
+            follows_rename=index > 0 and verification.rename_of(self._target) == index - 1,
+            is_renumbered=index > 0 and self._may_be_renumbered(index),
+        )
 
     async def _check_link(self, index: int) -> Guard | states.Blocked | None:
         """Return why the fields of a link must not be set, read at its title just now; a new one may show late."""
@@ -262,34 +281,43 @@ class TargetExecutor:
         return None
 
     async def _read_before(
-        self, index: int, effects: Sequence[Effect], *, is_old: bool, deletes: bool, is_resent: bool
-    ) -> LiveTarget | Guard:
-        """Read what a request depends on, or return why that shows another clip in the place of the planned one.
+        self, index: int, effects: Sequence[Effect], reasons: _ReasonsToCheck
+    ) -> LiveTarget:
+        """Read what a request depends on.
 
         What other targets have just read is new enough before the first request; for a deletion, it is not.
         """
-        target, server = self._target, self._server
+        target = self._target
         now = self._context.clock.now()
-        is_first_of_old = is_old and index == 0
-        recent = server.shared.recent(server.reader, now)
-        reader = recent if is_first_of_old and not deletes else None
+        reader = None
         things = target.depends_on.things
         if index == 0:
             things = [thing_of(name) for name in target.depends_on.names]
             things += verification.held_things(target, effects)
+            if reasons.is_old and not reasons.deletes:
+                reader = self._server.shared.recent(self._server.reader, now)
         live = await self._read(index, (*things, *_things(effects)), reader)
         self._read_at = now
-        why = None
-        if live.asset is not None and deletes:
+        return live
+
+    async def _why_another(
+        self, index: int, asset: Asset | None, reasons: _ReasonsToCheck
+    ) -> str | None:
+        """Return why a request would meet another clip, or an entry of the clip that the plan does not know."""
+        target, server = self._target, self._server
+        if asset is None:
+            return None
+        recent = server.shared.recent(server.reader, self._read_at)
+        if reasons.deletes:
             listed = await self._ask(server.shared.listed(server.reader, target.database))
-            why = await self._ask(
+            return await self._ask(
                 deletion.why_not_deleted(
-                    target, index, live.asset, listed, recent, is_resent=is_resent
+                    target, index, asset, listed, recent, is_resent=reasons.is_resent
                 )
             )
-        elif live.asset is not None and is_first_of_old:
-            why = await self._ask(why_title_is_taken(target, recent, live.asset))
-        return live if why is None else Guard(why)
+        if reasons.is_old and index == 0:
+            return await self._ask(why_title_is_taken(target, recent, asset))
+        return None
 
     def _deletes(self, index: int) -> bool:
         """Return whether a request deletes something, or precedes the deletion of the asset."""
