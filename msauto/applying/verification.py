@@ -269,8 +269,8 @@ def verify(
     awaited: dict[Thing, Json] = {}
     if differing:
         awaited = _awaited(target, results, differing, comparison)
-    beside = _beside(target, comparison, named, read, differences)
-    differences += beside.differences
+    bystanders = _bystanders(target, comparison, named, read, differences)
+    differences += bystanders.differences
     if where := elsewhere(target, live):
         differences.append(_unnamed(ASSET, where))
     done_things = [thing for thing, expectation in named.items() if expectation.done]
@@ -281,7 +281,7 @@ def verify(
         remembered=_remembered(done_things, named, comparison),
         seen=len(shown),
         unseen=tuple([ASPECTS[thing[0]].name for thing in comparison.unseen if thing in named]),
-        notes=tuple(beside.notes),
+        notes=tuple(bystanders.notes),
         awaited=awaited,
     )
 
@@ -320,49 +320,31 @@ def _was_accepted(result: RequestResult) -> bool:
     return result.outcome == "done" and result.status is not None and result.status < 400
 
 
-class _Beside(NamedTuple):
+class _Bystanders(NamedTuple):
     """What differs of what no request names, and what is only noted."""
 
-    differences: Sequence[Difference] = ()
-    notes: Sequence[str] = ()
+    differences: list[Difference]
+    notes: list[str]
 
 
-def _beside(
+def _bystanders(
     target: Target,
     comparison: Comparison,
     named: Mapping[Thing, Expected],
     read: Snapshot,
     found: Sequence[Difference],
-) -> _Beside:
+) -> _Bystanders:
     """Return what became of all that no request names; ``found`` are the differences of what requests name."""
-    others = (
-        comparison.lost,
-        comparison.moved,
-        comparison.changed,
-        comparison.new,
-        comparison.changed_dependencies,
-    )
-    if not any(others):
-        return _Beside()
-    misread = {(difference.thing[0], difference.shown_as) for difference in found}
-    reported = {difference.aspect for difference in found}
-    differences: list[Difference] = []
-    for thing in comparison.lost:
-        if thing[1]:
-            differences.append(_unnamed(thing, "is gone, and no task names it"))
-    for thing in comparison.moved:
-        differences.append(_unnamed(thing, "has moved, and no task names it"))
-    for thing in comparison.lost:
-        if not thing[1] and thing[0] not in reported:
-            differences.append(_unnamed(thing, "shows less than before"))
-    new = [thing for thing in comparison.new if thing not in misread]
+    seemingly_desired = {(difference.thing[0], difference.shown_as) for difference in found}
+    new = [thing for thing in comparison.new if thing not in seemingly_desired]
     unwanted = _unwanted(target, [*new, *_maybe_new(comparison, read)], read)
+    differences = _lost_or_moved(comparison, found)
     for thing in unwanted:
         differences.append(_unnamed(thing, "is new, and the tasks want no other"))
     has_moved_files = "files" in target.altered  # by a command of its own
     if named and not has_moved_files:
         for name in _changed_dependencies(target, comparison, named):
-            if thing_of(name) not in misread:
+            if thing_of(name) not in seemingly_desired:
                 differences.append(
                     _unnamed(thing_of(name), "changed meanwhile, and the plan depends on it")
                 )
@@ -372,7 +354,22 @@ def _beside(
     for thing in new:
         if thing not in unwanted:
             notes.append(f"{_in_words(name_of(thing))} is new, and no task names it")
-    return _Beside(differences, notes)
+    return _Bystanders(differences, notes)
+
+
+def _lost_or_moved(comparison: Comparison, found: Sequence[Difference]) -> list[Difference]:
+    """Return the items that are gone or have moved, and the aspects of which no item is known, but less is shown."""
+    differences: list[Difference] = []
+    shows_less: list[Difference] = []
+    reported_aspects = {difference.aspect for difference in found}
+    for aspect, key in comparison.lost:
+        if key:
+            differences.append(_unnamed((aspect, key), "is gone, and no task names it"))
+        elif aspect not in reported_aspects:
+            shows_less.append(_unnamed((aspect, key), "shows less than before"))
+    for thing in comparison.moved:
+        differences.append(_unnamed(thing, "has moved, and no task names it"))
+    return differences + shows_less
 
 
 def _maybe_new(comparison: Comparison, read: Snapshot) -> list[Thing]:
