@@ -148,6 +148,11 @@ class SelectRef:
     expect_min: int | None = None
     expect_max: int | None = None
 
+    @property
+    def expects_count(self) -> bool:
+        """Whether its task bounds how many may be found."""
+        return bool(self.expect_min) or self.expect_max is not None
+
 
 class ChannelRef(Struct, frozen=True, gc=False):
     """One RSS channel."""

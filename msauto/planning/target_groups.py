@@ -227,14 +227,8 @@ class Grouping(Struct, frozen=True):
     async def _select(self, intent: Intent, ref: SelectRef) -> list[_KeyedMember]:
         """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
 
-        A clip of which ``where`` fails is a target in error, unless it fails of all or of very many: then ``where`` is
-        in error, and so is the task. Of ``losing_titles``, from which something is removed, a ``where`` in error may
-        have chosen any.
+        Of ``losing_titles``, from which something is removed, a ``where`` in error may have chosen any.
         """
-        losing = self.losing_titles
-        where = ref.where
-        if losing is not None and where is not None:
-            where = partial(may_choose, where)
         entries = await self.reader.read_select(ref)
         if entries is None:
             raise await not_found(
@@ -245,9 +239,12 @@ class Grouping(Struct, frozen=True):
                 intent.source,
                 ref.database,
             )
-        members: list[IntentGroupMember] = []
-        failed: list[_FailedEntry] = []
-        pending: list[Entry] = []
+        losing = self.losing_titles
+        where = ref.where
+        if losing is not None and where is not None:
+            where = partial(may_choose, where)
+        selection = _Selection(intent, ref)
+        to_be_read: list[Entry] = []
         async for entry in in_turns(entries):
             if losing is not None and plain(entry.title) not in losing:
                 continue
@@ -255,23 +252,17 @@ class Grouping(Struct, frozen=True):
                 self.nameless.append(_without_title(entry, intent))
                 continue
             try:
-                _add(members, failed, _chosen(intent, where, entry))
+                selection.add(_chosen(intent, where, entry))
             except Need:
-                pending.append(entry)
+                to_be_read.append(entry)
 
         look = partial(self._look_at_clip, intent, ref, where)
-        async for looked_at in concurrent_map(look, pending, limit=self.forks):
-            _add(members, failed, looked_at)
-        is_counted = ref.expect_min or ref.expect_max is not None
-        if failed and (is_counted or len(failed) == len(entries)):
-            raise failed[0].error
-        if losing is None and is_counted:
-            _check_count(intent, ref, members)
-        keyed: list[_KeyedMember] = [entry.as_target(intent, ref.database) for entry in failed]
-        for member in members:
-            if member.title is not None:
-                keyed.append((("asset", ref.database, member.title), None, member))
-        return keyed
+        async for looked_at in concurrent_map(look, to_be_read, limit=self.forks):
+            selection.add(looked_at)
+        selection.check_failed(len(entries))
+        if losing is None:
+            selection.check_count()
+        return selection.keyed_members()
 
     async def _look_at_clip(
         self, intent: Intent, ref: SelectRef, where: Callable[[Facts], bool] | None, entry: Entry
@@ -310,26 +301,6 @@ def _without_title(entry: Entry, intent: Intent) -> str:
     )
 
 
-def _check_count(intent: Intent, ref: SelectRef, members: Sequence[IntentGroupMember]) -> None:
-    """Raise ``PlanningError`` where a select finds fewer or more clips than its task expects."""
-    clips: set[object] = set()
-    for member in members:
-        if member.entry is not None:
-            known = reported_values(member.entry)
-            clips.add(plain(member.entry.title) if None in known else known)
-    low = ref.expect_min or 0
-    high = ref.expect_max
-    count = len(clips)
-    is_too_many = high is not None and count > high
-    if count < low or is_too_many:
-        most = "any number" if high is None else high
-        raise refuse(
-            f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
-            intent.source,
-            "look at the assets with `msauto show`, or correct `expect`",
-        )
-
-
 def _chosen(
     intent: Intent, where: Callable[[Facts], bool] | None, entry: Entry
 ) -> IntentGroupMember | _FailedEntry | None:
@@ -360,18 +331,64 @@ class _FailedEntry(NamedTuple):
         return ("error", database, title, str(intent.source.place)), group, member
 
 
-def _add(
-    members: list[IntentGroupMember],
-    failed: list[_FailedEntry],
-    found: IntentGroupMember | _FailedEntry | None,
-) -> None:
-    """Add what became of an entry; raises the error of a condition that fails of too many."""
-    if isinstance(found, IntentGroupMember):
-        members.append(found)
-    elif found is not None:
-        failed.append(found)
-        if len(failed) > _MOST_FAILED:
-            raise failed[0].error
+class _Selection(Struct):
+    """What a select finds: its members, and the entries of which ``where`` fails: each is a target in error.
+
+    But where it fails of all or of very many, or the task expects a count, ``where`` is in error, and so is the task.
+    """
+
+    intent: Intent
+    ref: SelectRef
+    members: list[IntentGroupMember] = []
+    failed: list[_FailedEntry] = []
+
+    def add(self, found: IntentGroupMember | _FailedEntry | None) -> None:
+        """Add what became of an entry; raises the error of a condition that fails of too many."""
+        if isinstance(found, IntentGroupMember):
+            self.members.append(found)
+        elif found is not None:
+            self.failed.append(found)
+            if len(self.failed) > _MOST_FAILED:
+                raise self.failed[0].error
+
+    def check_failed(self, listed: int) -> None:
+        """Raise the error of a condition that fails of all listed entries, or of any where the task expects a count."""
+        is_task_in_error = self.ref.expects_count or len(self.failed) == listed
+        if self.failed and is_task_in_error:
+            raise self.failed[0].error
+
+    def check_count(self) -> None:
+        """Raise ``PlanningError`` where the select finds fewer or more clips than its task expects."""
+        ref = self.ref
+        if not ref.expects_count:
+            return
+        clips: set[object] = set()
+        for member in self.members:
+            if member.entry is not None:
+                known = reported_values(member.entry)
+                clips.add(plain(member.entry.title) if None in known else known)
+        low = ref.expect_min or 0
+        high = ref.expect_max
+        count = len(clips)
+        is_too_many = high is not None and count > high
+        if count < low or is_too_many:
+            most = "any number" if high is None else high
+            raise refuse(
+                f"{_describe(ref)} finds {count} assets; expected: {low} to {most}",
+                self.intent.source,
+                "look at the assets with `msauto show`, or correct `expect`",
+            )
+
+    def keyed_members(self) -> list[_KeyedMember]:
+        """Return the targets in error, then the members."""
+        database = self.ref.database
+        keyed: list[_KeyedMember] = [
+            failed.as_target(self.intent, database) for failed in self.failed
+        ]
+        for member in self.members:
+            if member.title is not None:
+                keyed.append((("asset", database, member.title), None, member))
+        return keyed
 
 
 def _group_titled(database: str, title: str, renames: Renames | None) -> IntentGroup:
