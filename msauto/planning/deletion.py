@@ -60,10 +60,7 @@ async def why_not_deleted(
     the database; ``recent`` has answers of other clips, not older than a minute. ``is_resent``: the DELETE was sent
     before, and the server may show its effect late.
     """
-    numbers: dict[int, None] = {}
-    for request in target.requests[index:]:
-        numbers |= dict.fromkeys(request.changes)
-    of_links = changes_of_links([target.changes[number] for number in numbers])
+    of_links = _link_changes_from(target, index)
     if any(change.action == "delete" for change in of_links):
         try:
             await check_link_titles(listed, target.database, asset, of_links, are_links=True)
@@ -72,23 +69,35 @@ async def why_not_deleted(
         return None
     if target.folder is not None and lives_in(asset, parse_folder(target.folder)) is False:
         return f"it is in {show_folder(asset.folder or ())!r}, and was in {target.folder!r}"
-    planned = set(map(plain, target.places))
-    new: list[str] = []
-    # A clip that this run renames, or has just deleted, is not new.
-    for reader in (listed, listed.fresh()):
-        entries = await entries_in_doubt(recent, target.database, asset, listed=reader)
-        places = [show_folder(place) for place in entries.places]
-        new = [place for place in places if plain(place) not in planned]
-        if not new:
-            break
-    if new:
-        verb = "shows" if len(new) == 1 else "show"
-        return f"{', '.join(new)} {verb} it, too"
+    entries = await entries_in_doubt(recent, target.database, asset, listed=listed)
+    new_places = _places_not_planned(target, entries)
+    if new_places:
+        # A clip that this run renames, or has just deleted, is not new.
+        entries = await entries_in_doubt(recent, target.database, asset, listed=listed.fresh())
+        new_places = _places_not_planned(target, entries)
+    if new_places:
+        verb = "shows" if len(new_places) == 1 else "show"
+        return f"{', '.join(new_places)} {verb} it, too"
     if is_resent and entries.namesakes:
         return f"two clips have the title {target.name!r}: {_listed([*entries.same, *entries.namesakes])}"
     if is_resent and not target.clip.is_known:
         return "the server reports nothing that distinguishes it from another clip of this title"
     return None
+
+
+def _link_changes_from(target: Target, index: int) -> list[Change]:
+    """Return the changes of links that the requests from an index on make."""
+    numbers: dict[int, None] = {}
+    for request in target.requests[index:]:
+        numbers |= dict.fromkeys(request.changes)
+    return changes_of_links([target.changes[number] for number in numbers])
+
+
+def _places_not_planned(target: Target, entries: ClipEntries) -> list[str]:
+    """Return where entries show a clip that the plan does not name."""
+    planned = set(map(plain, target.places))
+    places = [show_folder(place) for place in entries.places]
+    return [place for place in places if plain(place) not in planned]
 
 
 def changed_by_others(
