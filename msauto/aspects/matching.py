@@ -77,6 +77,22 @@ class Matching(Struct):
                 self.pairs.append((item, key))
 
 
+class _LiveList(Struct, frozen=True):
+    """The live items of a list by key and by handle; ``prefix``: how the plan names one before its key."""
+
+    items: Items
+    by_handle: ItemsByHandle
+    misses: Misses
+    prefix: str
+
+    def refuse_several(self, item: ListItem, keys: Sequence[str]) -> PlanningError:
+        """Return the error of a task that may mean any of several live items."""
+        lowest_first = sorted(keys, key=lambda key: (len(key), key))
+        named = ", ".join(f"{self.prefix}{key}" for key in lowest_first)
+        message = f"{item.label} may be any of several live items: {named}"
+        return refuse(message, item.source, "name the one that you mean by its uid, number or guid")
+
+
 def match(
     items: Sequence[ListItem],
     live: Items,
@@ -103,22 +119,14 @@ def match(
     for key, value in live.items():
         for handle in handles_of(value):
             by_handle[handle][key] = value
-    removed_keys: dict[str | None, bool] = {}
-    for item in absent:
-        named_live = live.get(item.key or "")
-        is_as_named = named_live is not None and not misses(item.named, named_live)
-        removed_keys[item.key] = is_as_named
-    desired_keys = explicit - removed_keys.keys()
-    paired = _pair(present, by_handle, misses, desired_keys, removed_keys, prefix)
-    index_of_key = {item.key: index for index, item in enumerate(present)}
-    for key in live:
-        if key in index_of_key:
-            paired[index_of_key[key]] = key
-    pairs = [(item, paired.get(index)) for index, item in enumerate(present)]
-    matching = Matching(live, pairs, explicit)
+    live_list = _LiveList(live, by_handle, misses, prefix)
+    paired = _pair(present, absent, live_list)
+    matching = Matching(
+        live, [(item, paired.get(index)) for index, item in enumerate(present)], explicit
+    )
     paired_keys = set(paired.values())
     for item in absent:
-        _remove(item, matching, paired_keys, by_handle, misses, prefix)
+        _remove(item, matching, paired_keys, live_list)
     for key in live:
         if key in matching.removed:
             matching.spared.pop(key, None)
@@ -128,64 +136,64 @@ def match(
 
 
 def _remove(
-    item: ListItem,
-    matching: Matching,
-    paired_keys: Collection[str],
-    by_handle: ItemsByHandle,
-    misses: Misses,
-    prefix: str,
+    item: ListItem, matching: Matching, paired_keys: Collection[str], live: _LiveList
 ) -> None:
     """Note the live items that a task names as absent, and those that stay nevertheless."""
-    live = matching.live
     keys: Iterable[str] = ()
     if item.key is not None:
-        keys = live.keys() & {item.key}
+        keys = live.items.keys() & {item.key}
     elif item.handles:
-        keys = by_handle.get(item.handles[0], ())
+        keys = live.by_handle.get(item.handles[0], ())
     meant = []
     for key in keys:
         is_desired = key in paired_keys
         if is_desired and item.key is None:
             continue
-        has_all_named = not misses(item.named, live[key])
-        if has_all_named and not is_desired:
+        is_as_named = not live.misses(item.named, live.items[key])
+        if is_as_named and not is_desired:
             meant.append(key)
-        elif has_all_named or not is_desired:
+        elif is_as_named or not is_desired:
             matching.spared[key] = item
     if item.key is None and len(meant) > 1:
-        raise _refuse_several(item, meant, prefix)
+        raise live.refuse_several(item, meant)
     matching.removed.update(dict.fromkeys(meant, item.source))
 
 
 def _pair(
-    present: Sequence[ListItem],
-    by_handle: ItemsByHandle,
-    misses: Misses,
-    claimed_keys: set[str | None],
-    removed_keys: Mapping[str | None, bool],
-    prefix: str,
+    present: Sequence[ListItem], absent: Sequence[ListItem], live: _LiveList
 ) -> dict[int, str]:
-    """Pair what shares the surest handle, and of that what differs least; return keys by the index of their item.
+    """Pair desired items with live ones; return the live keys by the index of their item.
 
-    ``claimed_keys`` are the keys of which tasks desire that item, ``removed_keys`` those that tasks remove: whether the
-    live item is as they name it.
+    An explicit key is that item. Of the rest, what shares the surest handle is paired first, and of that what differs
+    least.
     """
+    removed_keys: dict[str | None, bool] = {}  # whether the live item is as its task names it
+    for item in absent:
+        value = live.items.get(item.key or "")
+        removed_keys[item.key] = value is not None and not live.misses(item.named, value)
+    index_of_key = {item.key: index for index, item in enumerate(present)}
+    claimed_keys = index_of_key.keys() - removed_keys.keys()
     paired: dict[int, str] = {}
+    for key in live.items:
+        if key in index_of_key:
+            paired[index_of_key[key]] = key
     for rank in range(max([len(item.handles) for item in present], default=0)):
         candidates: dict[int, Items] = {}
         for index, item in enumerate(present):
             if item.key is None and index not in paired and rank < len(item.handles):
-                candidates[index] = by_handle.get(item.handles[rank], {})
-        for fit in _fits(present, candidates, misses, removed_keys):
+                candidates[index] = live.by_handle.get(item.handles[rank], {})
+        for fit in _fits(present, candidates, live.misses, removed_keys):
             index = fit.item_index
             key = fit.key
             if index in paired or key in claimed_keys:
                 continue
-            if fit.is_removed and (fit.missed or rank):
+            is_surely_it = rank == 0 and not fit.missed
+            if fit.is_removed and not is_surely_it:
                 continue
             others = _unnamed(candidates[index], (claimed_keys, removed_keys, {key}))
-            if others and rank == 0 and (fit.missed or removed_keys.get(key)):
-                raise _refuse_several(present[index], [key, *others], prefix)
+            may_be_another = not is_surely_it or removed_keys.get(key)
+            if others and rank == 0 and may_be_another:
+                raise live.refuse_several(present[index], [key, *others])
             paired[index] = key
             claimed_keys.add(key)
     return paired
@@ -227,10 +235,3 @@ def _fits(
                 fits.append(_Fit(missed, key in removed_keys, index, len(key), key))
     fits.sort()
     return fits
-
-
-def _refuse_several(item: ListItem, keys: Sequence[str], prefix: str) -> PlanningError:
-    lowest_first = sorted(keys, key=lambda key: (len(key), key))
-    named = ", ".join(f"{prefix}{key}" for key in lowest_first)
-    message = f"{item.label} may be any of several live items: {named}"
-    return refuse(message, item.source, "name the one that you mean by its uid, number or guid")
