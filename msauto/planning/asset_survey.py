@@ -615,26 +615,25 @@ class AssetSurvey:
         self, clip: FoundClip, desired: DesiredAsset | None, title: str, memory: Mapping[str, Json]
     ) -> LiveTarget:
         """Read what only the comparison needs: XMP fields, what is where links are to be, all links."""
-        known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
-        reader = self._reader
         database = self._group.database
-        needed: list[Reads] = []
         things = [(doubt.aspect, doubt.key) for doubt in doubts_in(memory)]
         if desired is not None:
             things += self._asked_by_where()
+            for name in _lists_minding_others(desired):
+                things += _left_things(memory, (name,))
+        needed = _needs_of(things)
+        if desired is not None:
             for name, part in desired.parts.items():
                 needed.append(ASPECTS[name].reads(part, clip.asset, title))
-                exactly = part.exactly if isinstance(part, DesiredList) else None
-                if exactly is not None and exactly.minds_others:
-                    things += _left_things(memory, (name,))
-        needed += _needs_of(things)
-        if desired is not None and database in self._context.answers.batches:
-            # The batch makes the XMP fields unknown.
-            needed = [reads._replace(xmp=frozenset()) for reads in needed]
+            if database in self._context.answers.batches:
+                # The batch makes the XMP fields unknown.
+                needed = [reads._replace(xmp=frozenset()) for reads in needed]
         if desired is not None and not desired.present:
             needed.append(Reads(links=True))
             if desired.source.minds_others:
                 needed += _needs_of(_left_things(memory, ASPECTS))
+        known = LiveTarget(asset=clip.asset, xmp=self._layers.xmp, links=self._layers.links)
+        reader = self._reader
         return await read_needed(reader, reader.read_folder, database, clip.address, known, needed)
 
     def _asked_by_where(self) -> Iterator[Thing]:
@@ -682,6 +681,16 @@ class AssetSurvey:
 def _gone(found: SkippedTarget) -> str:
     at = found.at.replace("T", " ")[:16]
     return f"gone: run {found.run} wrote it last, on {at} UTC"
+
+
+def _lists_minding_others(desired: DesiredAsset) -> list[str]:
+    """Return the lists of which ``exactly`` looks at what others have made or changed before it removes anything."""
+    names: list[str] = []
+    for name, part in desired.parts.items():
+        exactly = part.exactly if isinstance(part, DesiredList) else None
+        if exactly is not None and exactly.minds_others:
+            names.append(name)
+    return names
 
 
 def _left_things(memory: Mapping[str, Json], aspects: Collection[str]) -> list[Thing]:
