@@ -249,6 +249,7 @@ _IN_FRAMES = frozenset(
 _PLACE = ("at", "frame", "pos", "start", "start_frame")
 """Attributes that identify an item; shown also if they do not change."""
 _ORDER = (*_PLACE, "duration", "track", "title", "further_titles", *names(MARKER_ATTRIBUTES))
+_LABELS = {"frame": "at"}
 _NOTHING = "(nothing)"
 _UNKNOWN = "(unknown)"
 _BASIS = {
@@ -317,7 +318,8 @@ def change_parts(
         return tuple(parts)
     change = aspect.shown(change).change
     if isinstance(change.before, dict) or isinstance(change.after, dict):
-        return tuple(_item(change, target.rate, short.item))
+        item_parts = _changed_item if change.action == "change" else _item
+        return tuple(item_parts(change, target.rate, short.item))
     return tuple(_plain(change, target.rate, short.alone))
 
 
@@ -542,27 +544,41 @@ def _one_sided(label: str, shown: str, change: Change) -> ValuePart:
 
 
 def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
-    """Yield the attributes of a list item that differ, and its place; of one that is added or removed, all of them."""
+    """Yield the attributes of a list item that is added or removed, but for those that are not set."""
+    value = change.before if change.action == "delete" else change.after
+    item = value if isinstance(value, dict) else {}
+    for name in _names_in_order(item, change.key):
+        attribute = item[name]
+        is_unset = attribute in (None, "", []) or (name, attribute) == ("rating", 0)
+        if not is_unset:
+            shown = show_value(attribute, name, rate, limit=limit)
+            yield _one_sided(visible(_LABELS.get(name, name)), shown, change)
+
+
+def _changed_item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:
+    """Yield the attributes of a list item that differ, and its place."""
     before = change.before if isinstance(change.before, dict) else {}
     after = change.after if isinstance(change.after, dict) else {}
-    item = before | after
-    for name in sorted(item, key=_place_in_order):
-        if _in_key(change.key, name, item):
-            continue
-        old, new = before.get(name), after.get(name)
-        label = "at" if name == "frame" else visible(name)
-        if change.action != "change":
-            value = old if change.action == "delete" else new
-            is_unset = value in (None, "", []) or (name, value) == ("rating", 0)
-            if not is_unset:
-                yield _one_sided(label, show_value(value, name, rate, limit=limit), change)
-        elif name in after and old != new:
-            yield ValuePart(label, *show_pair_of(old, new, name, rate, limit))
-        elif name not in before and new is None:
-            yield ValuePart(label, _UNKNOWN, _NOTHING)  # lost, and never known
-        elif name in _PLACE or (old == HIDDEN and name in after):  # redacted values may differ
+    for name in _names_in_order(before | after, change.key):
+        old = before.get(name)
+        new = after.get(name)
+        label = visible(_LABELS.get(name, name))
+        was_never_known = name not in before and new is None
+        may_differ = old == HIDDEN and name in after  # both are redacted
+        if name in after and old != new:
+            shown, shown_after = show_pair_of(old, new, name, rate, limit)
+            yield ValuePart(label, shown, shown_after)
+        elif was_never_known:
+            yield ValuePart(label, _UNKNOWN, _NOTHING)
+        elif name in _PLACE or may_differ:
             shown = show_value(old, name, rate, limit=limit)
             yield ValuePart(label, shown, shown)
+
+
+def _names_in_order(item: Mapping[str, Json], key: str) -> list[str]:
+    """Return the attributes of an item that the key of its change does not show."""
+    names = [name for name in item if not _in_key(key, name, item)]
+    return sorted(names, key=_place_in_order)
 
 
 def _place_in_order(name: str) -> int:
