@@ -163,27 +163,33 @@ def status(
     now = datetime.now(UTC)
     batch = None if file is None else load_batch(file)
     place = ledger_place(state_dir, load_settings(None, Path(file or ".").parent))
-    rows: list[JobStatus] = []
     with Ledger.open(place, readonly=True) as ledger:
-        if batch is not None:
-            if state_dir is not None and not Ledger.exists(place):
-                report_missing_ledger(state_dir)
-            batches = {batch.id: None}
-        else:
-            batches = dict.fromkeys(id_of(summary) for summary, _ in ledger.batches())
-        for known in batches:
-            rows += status_of(last_result(ledger, known), batch, now, max_age)
+        rows = _statuses(ledger, batch, now, max_age)
+    if batch is not None and state_dir is not None and not Ledger.exists(place):
+        report_missing_ledger(state_dir)
     if form == "json":
         print_result(dump([to_json(row) for row in rows]))
-    elif not rows:
-        missing = "" if Ledger.exists(place) else ", which does not exist"
-        print_message(f"No batches in {ledger.name}{missing}.")
-    else:
+    elif rows:
         colour = use_colour(sys.stdout, no_color=no_color)
         lines = show_status(rows, now, terminal_width(sys.stdout), colour=colour)
         print_result(f"{line}\n" for line in lines)
+    else:
+        missing = "" if Ledger.exists(place) else ", which does not exist"
+        print_message(f"No batches in {ledger.name}{missing}.")
     is_late = any(row.late for row in rows)
     return INCOMPLETE if is_late or not rows else OK
+
+
+def _statuses(
+    ledger: Ledger, batch: BatchFile | None, now: datetime, max_age: timedelta
+) -> list[JobStatus]:
+    """Return the status of each job of a batch; without one, of those of all batches of the ledger."""
+    if batch is not None:
+        return list(status_of(last_result(ledger, batch.id), batch, now, max_age))
+    rows: list[JobStatus] = []
+    for known in dict.fromkeys(id_of(summary) for summary, _ in ledger.batches()):
+        rows += status_of(last_result(ledger, known), None, now, max_age)
+    return rows
 
 
 # The journal of systemd -----------------------------------------------------------------------------------------------
