@@ -38,7 +38,7 @@ from msauto.errors import (
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
-from msauto.model.plan import Change, Plan, Target, target_key
+from msauto.model.plan import Change, Plan, SkippedTarget, Target, target_key
 from msauto.model.ports import Clock
 from msauto.model.result import COUNT_OF, TargetResult
 from msauto.plugins.batch.batch_file import BatchFile, Job
@@ -365,38 +365,53 @@ def _may_help(job: Job, record: Attempt, code: int, causes: Causes) -> bool:
 
 
 def _result(job: Job, record: Attempt, code: int, outcome: AttemptOutcome) -> JobResult:
-    plan, changing = outcome.plan, outcome.changing
+    """Return the result of a job: what it changed, or would change where it only plans."""
     changed = [result.target for result in outcome.targets if result.outcome == "changed"]
     losses = losses_of(changed)
     if code == REFUSED and record.result is None:
-        losses = losses_of(changing, would=True)
-    result = JobResult(
+        losses = losses_of(outcome.changing, would=True)
+    compared = outcome.changing
+    summary = record.summary
+    drift: DifferingTargets = ()
+    would_change: DifferingTargets = ()
+    if not job.applies:
+        drift = _differing(outcome.changing, _named)
+    elif record.check:
+        would_change = _differing(outcome.changing, _with_action)
+    else:
+        compared = [result.target for result in outcome.targets]
+        summary = _summary(record, outcome)
+    warnings: tuple[str, ...] = ()
+    skipped: tuple[SkippedTarget, ...] = ()
+    if outcome.plan is not None:
+        warnings = outcome.plan.warnings
+        skipped = _reported_skipped(outcome.plan)
+    return JobResult(
         job=job.name,
         outcome=outcome_of(code),
         code=code,
         reason=record.reason or "".join(record.closing_reasons[-1:]),
         remedy=_with_keys(record.remedy),
         runs=(record.run,) if record.run else (),
-        summary=record.summary,
+        summary=summary,
         causes=outcome.causes,
         changed=dict(Counter(target.server for target in changed)),
+        outside=_differing(compared, _overwritten),
+        warnings=warnings,
+        skipped=skipped,
+        drift=drift,
+        would_change=would_change,
         losses=tuple(losses),
     )
-    if plan is not None:
-        skipped = []
-        for target in plan.skipped:
-            if target.reason != "when" or not target.repeated:
-                skipped.append(target)
-        result = structs.replace(result, warnings=plan.warnings, skipped=tuple(skipped))
-    if job.applies and not record.check:
-        compared = [target_result.target for target_result in outcome.targets]
-        outside = _differing(compared, _overwritten)
-        return structs.replace(result, summary=_summary(record, outcome), outside=outside)
-    outside = _differing(changing, _overwritten)
-    if job.applies:
-        would_change = _differing(changing, _with_action)
-        return structs.replace(result, would_change=would_change, outside=outside)
-    return structs.replace(result, drift=_differing(changing, _named), outside=outside)
+
+
+def _reported_skipped(plan: Plan) -> tuple[SkippedTarget, ...]:
+    """Return the targets that were skipped, but for those whose ``when`` was false in the last run as well."""
+    reported = []
+    for target in plan.skipped:
+        if target.reason != "when" or not target.repeated:
+            reported.append(target)
+    return tuple(reported)
 
 
 def _summary(record: Attempt, outcome: AttemptOutcome) -> dict[str, int]:
