@@ -225,10 +225,7 @@ def _tags(given: Data, _: str) -> Values:
     waiting = [Path(name) for name in named]
     if not waiting:
         waiting = [*_files(Path()), *_files(Path("playbooks"))]
-    file, settings = _settings(given)
-    shared = _as_list(_mapping(settings.get("roles")).get("path")) or ["roles"]
-    folders = [Path(beside(file, str(folder))) for folder in shared]
-    folders += [path.parent / "roles" for path in waiting]
+    role_folders = [*_shared_role_folders(given), *(path.parent / "roles" for path in waiting)]
     read_files: set[Path] = set()
     while waiting:
         path = waiting.pop()
@@ -241,7 +238,14 @@ def _tags(given: Data, _: str) -> Values:
             elif key in _IMPORTS and isinstance(value, str):
                 waiting.append(path.parent / value)
             elif key in _ROLES:
-                waiting += _task_files(value, folders)
+                waiting += _task_files(value, role_folders)
+
+
+def _shared_role_folders(given: Data) -> list[Path]:
+    """Return the folders of roles that the settings name."""
+    file, settings = _settings(given)
+    folders = _as_list(_mapping(settings.get("roles")).get("path")) or ["roles"]
+    return [Path(beside(file, str(folder))) for folder in folders]
 
 
 def _split_tags(value: Any) -> Values:
