@@ -106,7 +106,20 @@ class TemplateNames(Protocol):
         """Return the places of the headers of CSV files whose columns a row has; empty without one."""
 
 
-class Omit:
+class NoText:
+    """Not a text: templates read its attributes alone."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        raise TemplateFunctionError(
+            "a value with attributes is not a text", "use one of its attributes"
+        )
+
+    __repr__ = __format__ = __str__  # type: ignore[assignment]
+
+
+class Omit(NoText):
     """``omit`` in templates removes its key: ``"{{ comment | default(omit) }}"``."""
 
     __slots__ = ()
@@ -116,7 +129,7 @@ class Omit:
             "omit removes a key, so it must be the whole value", "write nothing beside it"
         )
 
-    __repr__ = __format__ = __str__  # type: ignore[assignment]
+    __repr__ = __format__ = __str__
 
     def __reduce__(self) -> str:
         return "OMIT"
@@ -127,19 +140,6 @@ OMIT = Omit()
 
 class UsesAssetError(Exception):
     """A template uses the asset, or something else that is not known yet."""
-
-
-class NoText:
-    """What templates read by its attributes alone."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        raise TemplateFunctionError(
-            "a value with attributes is not a text", "use one of its attributes"
-        )
-
-    __repr__ = __format__ = __str__  # type: ignore[assignment]
 
 
 class AssetView(NoText):

@@ -16,6 +16,7 @@ from msauto.playbook.templates.budget import MAX_VALUE, size_of
 from msauto.playbook.templates.names import (
     OMIT,
     AssetView,
+    NoText,
     TemplateFunctionError,
     TemplateNames,
     UsesAssetError,
@@ -97,7 +98,7 @@ def _render(
 def render_shown(
     data: Any, names: TemplateNames, node: SourceNode, why: str = "the asset is not known yet"
 ) -> Any:
-    """Render data that will be shown; raises :class:`InputError` for a secret in it, and for the use of the asset.
+    """Render data that will be shown; raises :class:`InputError` for a secret, what is not a text, use of the asset.
 
     Without ``why``, what uses the asset is returned as it is.
     """
@@ -113,6 +114,9 @@ def render_shown(
     for path, _ in leaves(data, MarkedText):
         remedy = "write the value directly, or use another variable"
         problems.append(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
+    for path, _ in leaves(data, NoText):
+        remedy = "write a text, or use one of its attributes"
+        problems.append(node.child(*path).problem("this is not a text", remedy, kind="template"))
     problems.check()
     return data
 
