@@ -22,8 +22,34 @@ from msauto.file_writing import is_device_name
 
 NO_PATH: Final = (OSError, ValueError, RuntimeError)
 """What a name that cannot be a path raises, and a loop of symbolic links."""
+_NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP})
 _MARKS: Final = (".git", "msauto.toml")
 _STANDARD_STREAMS: Final = Path("/dev")
+
+
+# What is there: no error where this user may not look ------------------------------------------------------------------
+
+
+def may_be_there(path: str | Path) -> bool:
+    """Return whether something is at a path, or this user may not look: reading it says why."""
+    try:
+        Path(path).stat()
+    except OSError as error:
+        return error.errno not in _NOT_THERE
+    except ValueError:
+        return False
+    return True
+
+
+def may_be_file(path: str | Path) -> bool:
+    """Return whether a file is at a path, or this user may not look."""
+    may_not_look = may_be_there(path) and not os.path.exists(path)  # noqa: PTH110 - no error
+    return may_not_look or os.path.isfile(path)  # noqa: PTH113 - no error
+
+
+def is_folder(path: str | Path) -> bool:
+    """Return whether a folder is at a path, and this user may look."""
+    return os.path.isdir(path)  # noqa: PTH112 - no error
 
 
 # Repositories ---------------------------------------------------------------------------------------------------------
@@ -34,7 +60,7 @@ def find_repository(folder: Path, *, by_name: bool = False) -> Path | None:
     if not by_name:
         folder = folder.resolve()
     for marked in (folder, *folder.parents):
-        if any((marked / mark).exists() for mark in _MARKS):
+        if any(may_be_there(marked / mark) for mark in _MARKS):
             return marked
     return None
 

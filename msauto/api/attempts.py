@@ -15,7 +15,7 @@ from msauto.api.inputs import Inputs, Tell, tell_nothing
 from msauto.concurrency import SystemClock
 from msauto.errors import InputError, LedgerError, MsautoError, exit_code_of
 from msauto.exit_codes import INCOMPLETE, INTERRUPTED, LOCKED, OK, REFUSED
-from msauto.file_access import find_repository
+from msauto.file_access import find_repository, may_be_there
 from msauto.ledger.history import (
     ATTEMPT,
     BATCH,
@@ -94,7 +94,7 @@ class Attempt(Struct):
         """Return whether a playbook or plan does not exist."""
         for problem in error.problems if isinstance(error, InputError) else ():
             if problem.place and problem.place.file in self.playbooks:
-                return not Path(problem.place.file).exists()
+                return not may_be_there(problem.place.file)
         return False
 
     def code_of(self, result: Result) -> int:

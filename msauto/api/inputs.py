@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field, structs
 
 from msauto.errors import MsautoError
-from msauto.file_access import LEDGER_FILES, WriteAccess, repository_of
+from msauto.file_access import LEDGER_FILES, WriteAccess, may_be_file, repository_of
 from msauto.model.plan import Plan, PlanOptions
 from msauto.playbook.input_files import kept_path
 from msauto.playbook.settings import Settings, load_settings
@@ -185,7 +185,7 @@ def usual_playbooks(config: str | None) -> tuple[str, ...]:
     """Return what commands take that get no playbook: `playbook` of the settings, or ``playbooks/site.yml``."""
     settings = load_settings(config)
     usual = Path(settings.file or "").parent / "playbooks" / "site.yml"
-    if not settings.playbooks and not usual.is_file():
+    if not settings.playbooks and not may_be_file(usual):
         remedy = f"name one, or set `playbook` in msauto.toml; without it, {usual} is used where it exists"
         raise MsautoError("no playbook is named", remedy=remedy)
     return settings.playbooks or (str(usual),)

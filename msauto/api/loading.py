@@ -16,7 +16,7 @@ from msauto.api.saved_plans import changed_inputs
 from msauto.api.stages import undo_of, workplace_on
 from msauto.api.workplace import StageContext, Workplace
 from msauto.errors import InputError, MsautoError, RefusedError
-from msauto.file_access import find_repository
+from msauto.file_access import find_repository, may_be_file
 from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
 from msauto.model.plan import Plan, TargetKey
@@ -161,7 +161,7 @@ def with_past_runs(inputs: Inputs) -> Inputs:
     recorded = undone.summary.settings
     if not recorded or inputs.given.config is not None:
         return with_run
-    if Path(recorded).is_file():
+    if may_be_file(recorded):
         return structs.replace(with_run, settings=load_settings(recorded))
     if inputs.settings.file is not None:
         remedy = "name the settings to use: --config FILE"

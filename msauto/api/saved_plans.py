@@ -19,7 +19,7 @@ from msgspec import structs
 from msauto.api.options import OPTIONS
 from msauto.codec import parse_json
 from msauto.errors import InputError, MsautoError
-from msauto.file_access import find_repository
+from msauto.file_access import find_repository, may_be_there
 from msauto.file_writing import write_file
 from msauto.model.plan import InputHash, Plan, PlanOptions
 from msauto.planning.saved_plan import invalid_plan, plan_document, plan_from_json
@@ -92,7 +92,7 @@ def open_plan_file(paths: Sequence[str], given: PlanOptions) -> tuple[Plan, Plan
     base = find_repository(Path()) or Path.cwd()
     beside = find_repository(Path(path).parent)
     names = plan.options.playbooks or plan.options.inventories
-    if beside is not None and not any((base / name).exists() for name in names):
+    if beside is not None and not any(may_be_there(base / name) for name in names):
         base = beside
     return plan, options_again(plan.options, given, path, base), base
 

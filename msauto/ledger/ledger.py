@@ -15,6 +15,7 @@ from msauto import sockets
 from msauto.codec import dump
 from msauto.concurrency import SystemClock
 from msauto.errors import LedgerError, LockedError, MsautoError, RefusedError
+from msauto.file_access import may_be_file
 from msauto.ledger import history, locks
 from msauto.ledger.journal import LedgerJournal, LedgerMemory, PlanMemory, new_run_name
 from msauto.ledger.locks import FileLocks, Locks, LockScope, SharedLocks, this_process
@@ -88,7 +89,7 @@ class Ledger:
     def exists(place: LedgerPlace) -> bool:
         """Return whether there is a ledger, without creating one."""
         if isinstance(place, Path):
-            return (place / FILE).is_file()
+            return may_be_file(place / FILE)
         store, _ = _open_shared(place, readonly=True)
         store.close()
         return store.exists

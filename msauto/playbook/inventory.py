@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -11,8 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.documents.document import Document, Problems, SourceNode
+from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.errors import InputError, Problem, nearest
+from msauto.file_access import is_folder, may_be_file, may_be_there
 from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
@@ -81,11 +83,14 @@ def load_inventory(paths: Sequence[str], files: Files) -> Inventory:
 
 def inventory_files(path: str) -> list[str]:
     """Return the inventory files of a path: the file itself, or the YAML files of a folder."""
-    folder = Path(path)
-    if not folder.is_dir():
+    if not is_folder(path):
         return [path]
+    try:
+        files = sorted(Path(path).iterdir())
+    except OSError as error:
+        raise _not_read(path, error) from error
     inventories: list[str] = []
-    for file in sorted(folder.iterdir()):
+    for file in files:
         if file.suffix in _ENDINGS and not file.name.startswith("."):
             inventories.append(str(file))
     return inventories
@@ -211,7 +216,7 @@ class VarsFolders(Struct):
 
 def folder_of(path: str) -> Path:
     """Return the folder of an inventory, which may be a folder itself."""
-    return Path(path) if Path(path).is_dir() else Path(path).parent
+    return Path(path) if is_folder(path) else Path(path).parent
 
 
 def read_vars_folders(
@@ -256,16 +261,41 @@ def vars_files_of(folder: Path) -> Iterator[tuple[str, str, str]]:
     They are ``x``, ``x.yml``, ``x.yaml`` or ``x.json``, or such files in folders ``x/`` and below, unless hidden.
     """
     for kind in VARS_FOLDERS:
-        for path in sorted((folder / kind).rglob("*")):
+        for path in _files_below(folder / kind):
             parts = path.relative_to(folder / kind).parts
-            is_ignored = any(part.startswith(".") or part.endswith("~") for part in parts)
-            if is_ignored or not path.is_file():
-                continue
             has_ending = path.suffix in _VARS_ENDINGS
             if len(parts) == 1 and has_ending:
                 yield kind, path.stem, str(path)
             elif len(parts) == 1 or has_ending:
                 yield kind, parts[0], str(path)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return the files in a folder and below, sorted; raises :class:`InputError` where this user may not look."""
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, NotADirectoryError):
+            raise _not_read(error.filename, error) from error
+
+    files: list[Path] = []
+    if may_be_there(folder):
+        for place, folders, names in os.walk(folder, onerror=refuse):
+            folders[:] = filter(_is_read, folders)
+            for name in filter(_is_read, names):
+                if may_be_file(Path(place, name)):
+                    files.append(Path(place, name))
+    return sorted(files)
+
+
+def _is_read(name: str) -> bool:
+    return not (name.startswith(".") or name.endswith("~"))
+
+
+def _not_read(folder: str, error: OSError) -> InputError:
+    remedy = "check its permissions"
+    return outside_node(folder).error(
+        f"the folder cannot be read: {error.strerror}", remedy, kind="file"
+    )
 
 
 _RESERVED = re.compile(r"[\s,:&!*?\[\]{}]")

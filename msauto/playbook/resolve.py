@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field, structs
@@ -14,6 +13,7 @@ from msauto.aspects.rss_arguments import RssArgs
 from msauto.documents.document import Problems, SourceNode, outside_node
 from msauto.documents.value_types import as_list, has_pending
 from msauto.errors import InputError, Problem, nearest
+from msauto.file_access import may_be_file
 from msauto.model.desired import Batch, Handler, Intent, ResolvedPlaybooks, ServerIntents
 from msauto.model.server import ServerSpec, is_sent_openly
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
@@ -362,7 +362,7 @@ class _Resolver(Struct):
         files = self.hosts.files
         for path in paths:
             files.check_named(path, play.inherited.files[0], node)
-        path = next((path for path in paths if Path(path).is_file()), "")
+        path = next(filter(may_be_file, paths), "")
         if not path:
             first = next(iter(paths), "")
             raise node.error(

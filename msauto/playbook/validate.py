@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems, SourceNode, is_template
 from msauto.errors import Problem, SourceLocation, did_you_mean, in_order
+from msauto.file_access import is_folder, may_be_file, may_be_there
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
@@ -237,9 +238,9 @@ def _check_together(work: Sequence[model.ServerIntents], files: Files) -> None:
 def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[str]:
     """Yield the files; of those in folders, what other programs read is added to ``foreign``."""
     for path in paths:
-        if Path(path).is_dir():
+        if is_folder(path):
             yield from _walked_folder(Path(path), files, foreign)
-        elif Path(path).exists():
+        elif may_be_there(path):
             yield path
         else:
             missing = Problem(
@@ -252,7 +253,7 @@ def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[s
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
         is_hidden = any(part.startswith(".") for part in parts)
-        if is_hidden or not file.is_file():
+        if is_hidden or not may_be_file(file):
             continue
         if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
             foreign.append(str(file))

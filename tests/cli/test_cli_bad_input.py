@@ -14,6 +14,8 @@ from tests.cli.command_line import Desk
 from tests.tables import table
 
 INV = ("-i", "inventory.yml")
+LONG = "x" * 300
+"""The name of a file that no file system takes."""
 
 
 # Places that cannot be written -----------------------------------------------------------------------------------
@@ -37,17 +39,67 @@ def test_a_plan_is_kept_whole_and_for_its_owner(desk: Desk) -> None:
         ("show", "databases", "--server", f"http://127.0.0.1:{'9' * 5000}"),
         ("plan", *INV, "deep.yml"),
         ("history", "--state-dir", "a\0b"),
+        ("plan", "-i", LONG, "play.yml"),
+        ("plan", *INV, LONG),
+        ("apply", "--yes", LONG),
+        ("validate", LONG),
+        ("plan", *INV, "far.yml"),
+        ("plan", *INV, "play.yml", "--state-dir", LONG),
     ],
-    ids=["forks", "a limit", "a fault", "a port", "a deep file", "a state folder"],
+    ids=[
+        *("forks", "a limit", "a fault", "a port", "a deep file", "a state folder"),
+        *("an inventory", "a playbook", "a plan", "what is validated", "variables", "a ledger"),
+    ],
 )
 def test_what_is_long_or_deep_or_has_a_nul_is_one_error(
     desk: Desk, sim: Simulator, arguments: tuple[str, ...]
 ) -> None:
     desk.comment("new")
     desk.write("deep.yml", "[" * 3000 + "]" * 3000)
+    desk.write("far.yml", [{"hosts": "all", "vars_files": [[LONG, "play.yml"]], "tasks": []}])
     sourced = desk.run(*arguments)
-    assert (sourced.code, sourced.out, sim.log) == (1, "", []), sourced
+    assert (sourced.code, sim.log) == (1, []), sourced
     sourced.one_error("→")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", "-i", "closed/inventory.yml", "play.yml"),
+        ("plan", "-i", "closed", "play.yml"),
+        ("plan", *INV, "closed/play.yml"),
+        ("plan", *INV, "far.yml"),
+        ("validate", "closed/play.yml"),
+        ("apply", "--yes", "closed/plan.json"),
+        ("plan", *INV, "play.yml", "--state-dir", "closed/state"),
+        ("vars", "studio-a", "-i", "closed/inventory.yml"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:1] + arguments[-1:]),
+)
+def test_what_this_user_may_not_read_is_one_error(
+    desk: Desk, sim: Simulator, arguments: tuple[str, ...]
+) -> None:
+    """A service user, and an inventory with passwords in a folder of another one."""
+    desk.comment("new")
+    desk.write("far.yml", [{"hosts": "all", "vars_files": [["closed/v.yml", "play.yml"]]}])
+    closed = desk.folder / "closed"
+    closed.mkdir(mode=0o000)
+    sourced = desk.run(*arguments)
+    closed.chmod(0o700)
+    assert (sourced.code, sim.log) == (1, []), sourced
+    sourced.one_error("Permission denied", "→")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+def test_variables_that_this_user_may_not_read_are_not_left_out(desk: Desk, sim: Simulator) -> None:
+    desk.comment("new")
+    closed = desk.folder / "group_vars" / "all"
+    closed.mkdir(mode=0o000, parents=True)
+    sourced = desk.run("plan", *INV, "play.yml")
+    closed.chmod(0o700)
+    assert (sourced.code, sourced.out, sim.log) == (1, "", []), sourced
+    sourced.one_error("group_vars/all: the folder cannot be read: Permission denied", "→")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

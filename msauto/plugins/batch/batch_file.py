@@ -25,7 +25,7 @@ from msauto.documents.document import Problems, SourceNode
 from msauto.documents.value_types import as_list
 from msauto.documents.writer import flow
 from msauto.errors import InputError, MsautoError, Problem, in_order, nearest
-from msauto.file_access import REPORT, WriteAccess, find_repository
+from msauto.file_access import REPORT, WriteAccess, find_repository, is_folder, may_be_there
 from msauto.planning.saved_plan import plan_from_json
 from msauto.playbook.change_windows import DAYS, DatedFreeze, Window, freezes_between
 from msauto.playbook.file_kinds import check_kind
@@ -304,10 +304,10 @@ def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
         yield job.node.problem(
             f"the job {job.name} has no inventory", "add it here, or to msauto.toml", key=True
         )
-    missing = [path for path in job.inventories if not Path(path).exists()]
+    missing = [path for path in job.inventories if not may_be_there(path)]
     yield from _missing_files(missing, job.place_of("inventory"))
     yield from _missing_files(job.playbooks, job.node.child("playbooks"))
-    existing = [*filter(os.path.exists, job.playbooks)]
+    existing = [*filter(may_be_there, job.playbooks)]
     if existing:
         for problem in validate(existing, options):
             file = problem.place.file if problem.place else ""
@@ -323,7 +323,7 @@ def _input_problems(job: Job, options: ResolveOptions) -> Iterator[Problem]:
 
 def _missing_files(paths: Sequence[str], node: SourceNode) -> Iterator[Problem]:
     for path in paths:
-        if not Path(path).exists():
+        if not may_be_there(path):
             yield node.problem(f"{path!r} not found", how_to_find(path))
 
 
@@ -429,7 +429,7 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
     if metrics is not None:
         folder = Path(beside(batch.file, metrics.file)).parent
         node = batch.node.child("metrics", "file")
-        if not folder.is_dir():
+        if not is_folder(folder):
             yield node.problem(
                 f"folder {str(folder)!r} not found", "create it, and let the node exporter read it"
             )
@@ -439,9 +439,9 @@ def _output_problems(batch: BatchFile) -> Iterator[Problem]:
 def _folder_problems(folder: Path, node: SourceNode, what: str) -> Iterator[Problem]:
     """Yield why a folder cannot be written, or cannot be created."""
     existing = folder.absolute()
-    while not existing.exists():
+    while not os.path.exists(existing):  # noqa: PTH110 - no error where this user may not look
         existing = existing.parent
-    if not existing.is_dir():
+    if not is_folder(existing):
         why = f"{str(existing)!r} is a file"
     elif os.access(existing, os.W_OK | os.X_OK):
         return

@@ -36,6 +36,7 @@ from msauto.errors import (
     exit_code_of,
 )
 from msauto.exit_codes import ERROR, INCOMPLETE, INTERRUPTED, OK, REFUSED
+from msauto.file_access import may_be_there
 from msauto.ledger.history import ATTEMPT, BATCH, JOB
 from msauto.ledger.ledger import LedgerPlace
 from msauto.model.plan import Change, Plan, SkippedTarget, Target, target_key
@@ -160,7 +161,7 @@ class BatchJobs(Struct, frozen=True):
 
         A target that is unverified is left as it is: the user must look at it.
         """
-        is_missing = job.plan is not None and not Path(job.plan).exists()
+        is_missing = job.plan is not None and not may_be_there(job.plan)
         if is_missing and job.args.optional:
             reason = f"{job.plan} does not exist"
             return JobAttempt(JobResult(job=job.name, outcome="skipped", code=OK, reason=reason))

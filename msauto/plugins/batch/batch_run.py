@@ -26,6 +26,7 @@ from msauto.api.inputs import Tell, ledger_place
 from msauto.concurrency import SystemClock
 from msauto.errors import InputError, MsautoError, bug_text, exit_code_of
 from msauto.exit_codes import ERROR, INTERRUPTED, OK, REFUSED
+from msauto.file_access import may_be_there
 from msauto.ledger.history import FOLDER, USER
 from msauto.ledger.journal import new_run_name
 from msauto.ledger.ledger import Ledger, LedgerPlace
@@ -65,7 +66,7 @@ def open_batch(file: str, state_dir: str | None, tell: Tell, *, check: bool) -> 
     try:
         return load_batch(file)
     except InputError as error:
-        if not Path(file).exists():
+        if not may_be_there(file):
             raise
         with suppress(MsautoError):
             place = ledger_place(state_dir, load_settings(None, Path(file).parent))
