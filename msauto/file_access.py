@@ -27,11 +27,11 @@ _MARKS: Final = (".git", "msauto.toml")
 _STANDARD_STREAMS: Final = Path("/dev")
 
 
-# What is there: no error where this user may not look ------------------------------------------------------------------
+# What is there: no error where this user may not look ----------------------------------------------------------------
 
 
 def may_be_there(path: str | Path) -> bool:
-    """Return whether something is at a path, or this user may not look: reading it says why."""
+    """Return whether something is at a path, or may be: this user may not look. Reading it raises then."""
     try:
         Path(path).stat()
     except OSError as error:
