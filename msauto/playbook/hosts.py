@@ -58,7 +58,7 @@ from msauto.playbook.inventory import (
 from msauto.playbook.schema.inventory import AuthArgs, HostArgs, ServerArgs, TlsArgs
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import OMIT, AssetView, EnvView, TemplateFunctionError
-from msauto.playbook.templates.rendering import render_data, render_shown
+from msauto.playbook.templates.rendering import check_texts, render_data, render_shown
 from msauto.playbook.variables import (
     HostVars,
     Level,
@@ -345,6 +345,7 @@ class Hosts(Struct):
                     if value is OMIT:
                         del parts[key.name]
                     else:
+                        check_texts(value, key.node)
                         merged[key.name] = value
         problems.check()
         return merged, MergedNode(blocks[0].node.document, blocks[0].node.path, parts)
@@ -473,6 +474,7 @@ def server_keys(
         value = block.value
         if isinstance(value, UnrenderedTemplate):
             value = render_data(value, scope, block.node, keep=keep)
+            check_texts(value, block.node)
         if not isinstance(value, dict):
             host = SourceNode(block.node.document, block.node.path[:-1])
             read_as(HostArgs, {"server": value}, host)

@@ -25,7 +25,7 @@ from msauto.playbook.input_files import Files
 from msauto.playbook.roles import find_role, role_places, role_variables
 from msauto.playbook.schema.inventory import DialectArgs, ServerArgs, TimeoutArgs
 from msauto.playbook.templates.names import OMIT, UsesAssetError
-from msauto.playbook.templates.rendering import render_data
+from msauto.playbook.templates.rendering import check_texts, render_data
 from msauto.playbook.variables import TemplateScope, Variable
 from msauto.report.json import dump
 from msauto.secrets.redaction import HIDDEN, USER_IN_URL, Secrets, is_secret_name
@@ -175,10 +175,12 @@ def _rendered(variable: Variable, scope: TemplateScope) -> VariableDefinition:
     lost_before = len(lost_marks)
     try:
         value = render_data(variable.value, scope, variable.node)
+        if value is not OMIT:
+            check_texts(value, variable.node)
         if len(lost_marks) > lost_before:
             value = HIDDEN
     except InputError as problem:
-        error = problem.problems[0].message
+        value, error = None, problem.problems[0].message
     except UsesAssetError:
         error = "asset is known in tasks alone"
     return VariableDefinition(

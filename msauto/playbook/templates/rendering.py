@@ -114,11 +114,18 @@ def render_shown(
     for path, _ in leaves(data, MarkedText):
         remedy = "write the value directly, or use another variable"
         problems.append(node.child(*path).problem(NOT_ALLOWED, remedy, kind="secret"))
+    problems.check()
+    check_texts(data, node)
+    return data
+
+
+def check_texts(data: Any, node: SourceNode) -> None:
+    """Raise :class:`InputError` for ``env``, ``asset`` or ``omit`` as a value in rendered data."""
+    problems = Problems()
     for path, _ in leaves(data, NoText):
         remedy = "write a text, or use one of its attributes"
         problems.append(node.child(*path).problem("this is not a text", remedy, kind="template"))
     problems.check()
-    return data
 
 
 # Conditions over facts: when, where, that
