@@ -111,6 +111,8 @@ def wrap(line: Line, width: int) -> list[tuple[TextSpan, ...]]:
 
     A span that is wider than a row is broken at its spaces, text without spaces that is wider than a row within it.
     """
+    if sum(display_width(span.text) for span in line.spans) <= width:
+        return [_trimmed(line.spans)]
     rows: list[list[TextSpan]] = [[]]
     used = 0
     for span in line.spans:

@@ -59,6 +59,11 @@ def _is_plain(text: str) -> bool:
     return text.isascii() and text.isprintable()
 
 
+def _is_verbatim(text: str, *, in_quotes: bool) -> bool:
+    """Return whether a text is shown as it is, each character one column wide."""
+    return _is_plain(text) and not (in_quotes and _ESCAPED.intersection(text))
+
+
 def _hides(text: str) -> bool:
     """Return whether a text has hidden characters."""
     if text.isprintable() and not _BLANK_SIGNS.search(text):
@@ -147,10 +152,7 @@ def show(text: str, *, limit: int | None = None, quoted: bool = False) -> str:
     ('Part 1', '"two\\nlines"', 'abcdefghi[…12…]vwxyz')
     """
     in_quotes = quoted or _needs_quotes(text)
-    has_escapes = in_quotes and _ESCAPED.intersection(text)
-    is_long = limit is not None and len(text) > limit
-    if has_escapes or is_long or not _is_plain(text):
-        text = _cut(text, limit, in_quotes=in_quotes)
+    text = _cut(text, limit, in_quotes=in_quotes)
     if in_quotes:
         return f'"{text}"'
     return text
@@ -227,6 +229,8 @@ def _ends(text: str, limit: int, in_quotes: bool) -> tuple[list[Piece], int]:
 
 def _width(text: str, limit: int) -> int:
     """Return the width of a text in quotes, or more than ``limit`` for a longer one."""
+    if _is_verbatim(text, in_quotes=True):
+        return len(text)
     pieces, _ = _ends(text, limit, in_quotes=True)
     return _columns(pieces)
 
@@ -237,6 +241,9 @@ def _columns(pieces: Iterable[Piece]) -> int:
 
 def _cut(text: str, limit: int | None, skip: int = 0, *, in_quotes: bool) -> str:
     """Return a text without its first ``skip`` characters, and without its middle where it is wider than ``limit``."""
+    is_whole = not skip and (limit is None or len(text) <= limit)
+    if is_whole and _is_verbatim(text, in_quotes=in_quotes):
+        return text
     lead = f"[…{skip}…]" if skip else ""
     text = text[skip:]
     if limit is None:
