@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import date, timedelta
 from fractions import Fraction
 from functools import partial, wraps
-from math import prod
+from math import isinf, prod
 from typing import Any
 
 from jinja2 import (
@@ -277,6 +277,12 @@ class _Guards(NodeTransformer):
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:  # noqa: N802 - Jinja names it
         """Count a text between expressions, each time."""
         return nodes.Const(node.data, lineno=node.lineno)
+
+    def visit_Const(self, node: nodes.Const) -> nodes.Node:  # noqa: N802
+        """Refuse a number that is too large to be one: Python would read it as the name ``inf``."""
+        if isinstance(node.value, float) and isinf(node.value):
+            raise TemplateSyntaxError("a number is out of range", node.lineno)
+        return node
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
         """Count the items of a loop."""
