@@ -155,7 +155,7 @@ def _pieces(
         raise refuse(
             f"a segmentation into pieces of 0 frames: {show_length(context.asset)}",
             source,
-            "above 0",
+            "write a duration of at least one frame",
         )
     count = -(-length // duration)
     if count > _MOST_PIECES:
