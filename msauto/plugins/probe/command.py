@@ -216,7 +216,6 @@ def _lines(findings: ProbeResult) -> Iterator[str]:
         value = finding.value if finding.value.isidentifier() else json.dumps(finding.value)
         yield f"  # {finding.evidence}"
         yield f"  {finding.name}: {value}"
-    if findings.missed:
-        yield "# Not learned:"
+    yield "# Not learned:"
     for question in findings.missed:
         yield f"#   {question.name}: {question.why}"
