@@ -173,6 +173,20 @@ def test_missed_nights_are_reported_once(desk: Desk, sim: Simulator) -> None:
     assert night(desk, sim, at="2026-11-25T03:10:00+00:00").missed == ()
 
 
+def test_a_start_in_the_window_of_the_next_night_and_before_its_start_runs_nothing(
+    desk: Desk, sim: Simulator
+) -> None:
+    desk.comment("new")
+    batch(desk, {"a": {"playbooks": "play.yml", "do": "plan"}}, **NIGHT)
+    assert night(desk, sim).code == 0
+    missed = night(desk, sim, at="2026-11-22T02:30:00+00:00")
+    assert (missed.code, missed.outcome, missed.jobs) == (4, "missed", ())
+    assert missed.reason == (
+        "the start of Sat 2026-11-21 03:10 UTC was missed, and its window has closed"
+    )
+    assert night(desk, sim, at="2026-11-22T03:10:00+00:00").scheduled == "2026-11-22T03:10:00.000Z"
+
+
 def test_a_night_of_a_wrong_clock_hides_no_missed_start(desk: Desk, sim: Simulator) -> None:
     desk.comment("new")
     batch(desk, {"a": {"playbooks": "play.yml", "do": "plan"}}, **NIGHT)

@@ -8,7 +8,13 @@ import pytest
 
 from msauto.model.plan import CauseKind, Request, Target
 from msauto.model.result import Outcome, RequestResult, TargetResult
-from msauto.plugins.batch.causes import RECIPES, Cause, causes_of, may_get_better
+from msauto.plugins.batch.causes import (
+    RECIPES,
+    Cause,
+    causes_of,
+    may_get_better,
+    results_so_far,
+)
 
 POST = Request("POST", "/storage/NEWS@X?command=SETFIELD&name=comment&val=x")
 
@@ -83,6 +89,9 @@ BUSY, LOST = (
 )
 
 
+BUSY_B = applied("B", "failed", "503", 503)
+
+
 @pytest.mark.parametrize(
     ("results", "some", "every"),
     [
@@ -115,3 +124,10 @@ def test_what_waits_behind_a_busy_server_may_get_better() -> None:
         target, "not attempted", "the server rejected SETFIELD", (RequestResult("not sent"),)
     )
     assert {each.kind for each in causes_of([BUSY, waiting], ())} == {"busy"}
+
+
+def test_what_an_attempt_changed_stays_changed_where_the_next_cannot_read_it() -> None:
+    changed = applied("A", "changed", "", 200)
+    unread = unplanned("A", GONE, "no connection", "hamar")
+    assert results_so_far((changed, BUSY_B), [unread, BUSY_B]) == (changed, BUSY_B)
+    assert results_so_far((BUSY_B,), [unread]) == (unread,)
