@@ -237,6 +237,16 @@ def test_a_changed_target_with_a_note_is_not_counted_as_not_done() -> None:
         assert ("1 target not as desired" in text) == (failed in targets)
 
 
+def test_an_interrupted_run_says_so_at_the_top_and_many_playbooks_are_counted() -> None:
+    plan = plan_of(film())
+    options = structs.replace(plan.options, playbooks=tuple(f"{name}.yml" for name in "abcdefgh"))
+    done = (TargetResult(film(), "changed"),)
+    run = Result("r", structs.replace(plan, options=options), done, interrupted=True)
+    text = "".join(html.render_result(run)).partition("<script")[0]
+    assert '<span class="status interrupted">interrupted<' in text
+    assert "and 5 more" in text
+
+
 # Timelines -----------------------------------------------------------------------------------------------------
 
 
