@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
 from msgspec import Struct, structs
@@ -182,8 +182,10 @@ def _error(
 _Flaw = tuple[str, str, SourceLocation, ProblemKind]
 """Message, remedy, place and kind of a problem of one key or value."""
 _MERGE = "<<"
+_PUBLIC = 0
+_SECRET = 1
 _AUTH = 2
-"""How secret a value is: 1 in a mapping or list with a secret name, 2 under ``auth``, where ``username`` is shown."""
+"""The secrecy of a value: in a mapping or list with a secret name, or under ``auth``, where ``username`` is shown."""
 
 
 class _Collection(Struct):
@@ -224,7 +226,7 @@ class _EventReader:
         if isinstance(self.next(), yaml.StreamEndEvent):
             self.places[()] = 1, 1
             return None
-        data = self._value(self._compose(self.next(), 0), (), 0, 0)
+        data = self._value(self._compose(self.next(), 0), (), 0, _PUBLIC)
         self.next()  # the document ends
         event = self.next()
         if not isinstance(event, yaml.StreamEndEvent):
@@ -277,11 +279,11 @@ class _EventReader:
             node.inside = [self._whole(inner) for inner in node.inside]
         return node
 
-    def _value(self, node: Any, way: Path, depth: int, secret: int) -> Any:
+    def _value(self, node: Any, way: Path, depth: int, secrecy: int) -> Any:
         """Return the data of a node."""
         if type(node) is not _Collection:
             self.places.setdefault(way, _start(node))
-            return self._scalar(node, secret, way)
+            return self._scalar(node, secrecy, way)
         event = node.event
         self.places.setdefault(way, _start(event))
         if depth > MAX_DEPTH:
@@ -290,13 +292,13 @@ class _EventReader:
         if type(event) is yaml.SequenceStartEvent:
             items = []
             for index, item in enumerate(node.inside):
-                items.append(self._value(item, (*way, index), depth + 1, secret))
+                items.append(self._value(item, (*way, index), depth + 1, secrecy))
             return items
         data: dict[str, Any] = {}
         if event.tag != TAG:
-            self._mapping(data, node.inside, way, depth, secret)
+            self._mapping(data, node.inside, way, depth, secrecy)
             return data
-        self._mapping(data, node.inside, way, depth, 0)  # !secret {name: NAME}
+        self._mapping(data, node.inside, way, depth, _PUBLIC)  # !secret {name: NAME}
         if data.keys() != {"name"} or not isinstance(data["name"], str):
             why = f"{TAG} marks a text, or names a secret: {TAG} {{name: NAME}}"
             raise self._error(why, _EACH_TEXT, event)
@@ -308,7 +310,7 @@ class _EventReader:
         inside: Iterable[Any],
         way: Path,
         depth: int,
-        secret: int,
+        secrecy: int,
         *,
         merged: bool = False,
     ) -> None:
@@ -323,7 +325,7 @@ class _EventReader:
                 merges.append((key, self._whole(value)))
                 continue
             named = str(getattr(key, "value", None)) if name is None else name
-            inner = max(secret, _secrecy(named))
+            inner = max(secrecy, _secrecy(named))
             is_second = name in data or (name == _MERGE and merges and not merged)
             if name is not None and not is_second:
                 path = (*way, name)
@@ -338,9 +340,9 @@ class _EventReader:
                 self._flaw(why, "keep one of them", key, "duplicate-key")
             self._unused(value, (*way, name or ""), depth + 1, inner)
         for _, merge in merges:
-            self._merge(data, merge, way, depth, secret)
+            self._merge(data, merge, way, depth, secrecy)
 
-    def _merge(self, data: dict[str, Any], merge: Any, way: Path, depth: int, secret: int) -> None:
+    def _merge(self, data: dict[str, Any], merge: Any, way: Path, depth: int, secrecy: int) -> None:
         sources: Iterable[Any] = (merge,)
         if type(merge) is _Collection and type(merge.event) is yaml.SequenceStartEvent:
             sources = merge.inside
@@ -350,16 +352,16 @@ class _EventReader:
                 why = f"aliases nest deeper than {MAX_DEPTH} levels"
                 raise self._error(why, _FEWER_ALIASES, event)
             if type(event) is yaml.MappingStartEvent:
-                self._mapping(data, source.inside, way, depth + 1, secret, merged=True)
+                self._mapping(data, source.inside, way, depth + 1, secrecy, merged=True)
             else:
                 self._flaw("<< merges only mappings", "", event)
                 self.broken[way] = None
-                self._unused(source, (*way, _MERGE), depth + 1, secret)
+                self._unused(source, (*way, _MERGE), depth + 1, secrecy)
 
-    def _unused(self, node: Any, way: Path, depth: int, secret: int) -> None:
+    def _unused(self, node: Any, way: Path, depth: int, secrecy: int) -> None:
         """Read a value that is not part of the data: its flaws and secrets count."""
         before = len(self.broken)
-        self._value(node, way, depth, secret)
+        self._value(node, way, depth, secrecy)
         while len(self.broken) > before:
             self.broken.popitem()
 
@@ -403,11 +405,13 @@ class _EventReader:
             .decode("utf-16", "surrogatepass")
         )
 
-    def _scalar(self, event: Any, secret: int, way: Path) -> Any:
+    def _scalar(self, event: Any, secrecy: int, way: Path) -> Any:
         text = self._text(event)
         tag = event.tag
-        by_name = secret and (secret != _AUTH or way[-1] != "username") and "{{" not in text
-        if tag == TAG or by_name or ("://" in text and USER_IN_URL.search(text)):
+        is_user_name = secrecy == _AUTH and way[-1] == "username"
+        is_secret_by_name = secrecy != _PUBLIC and not is_user_name and "{{" not in text
+        has_user = "://" in text and USER_IN_URL.search(text)
+        if tag == TAG or is_secret_by_name or has_user:
             self._hide(event, text)
         if tag == TAG:
             # The result of a template is checked later.
@@ -484,17 +488,24 @@ def _is_text(plain: str) -> bool:
 def _secrecy(name: str) -> int:
     if name == "auth":
         return _AUTH
-    return int(is_secret_name(name))
+    return _SECRET if is_secret_name(name) else _PUBLIC
 
 
 _KEY_FORM: Final = "write a colon and a space after its key"
 
 
-def _begins(line: str, *, item: bool) -> tuple[int, str] | None:
-    """Return the column and the name of the key of a line, or of its item (``-``)."""
+class _LineBeginning(NamedTuple):
+    """The key of a line, or the ``-`` of its item, and its column."""
+
+    column: int
+    name: str
+
+
+def _begins(line: str, *, item: bool) -> _LineBeginning | None:
+    """Return how a line begins: with a key, or as an item."""
     match = re.match(r" *(-)(?= )" if item else r"[ -]*(\w[^:{]*):(?: |$)", line)
     if match:
-        return (match.start(1) + 1, match[1])
+        return _LineBeginning(match.start(1) + 1, match[1])
     return None
 
 
@@ -505,18 +516,17 @@ def _wrong_indentation(lines: Sequence[str]) -> tuple[str, str]:
     own = _begins(last, item=item)
     begun = (_begins(line, item=item) for line in reversed(lines_above))
     above = next(filter(None, begun), None)
-    if own is None or above is None or own[0] == above[0]:
+    if own is None or above is None or own.column == above.column:
         return (
             "wrong indentation",
             "begin this line in the same column as the keys that it belongs to",
         )
-    column, name = own
-    expected, other = above
-    remedy = f"begin it in column {expected}"
-    if column < expected:
+    remedy = f"begin it in column {above.column}"
+    if own.column < above.column:
         remedy = f"{remedy}, or in that of the keys that it belongs to"
+    here = f"{own.name!r} begins in column {own.column}"
     return (
-        f"wrong indentation: {name!r} begins in column {column}, and {other!r} above it in column {expected}",
+        f"wrong indentation: {here}, and {above.name!r} above it in column {above.column}",
         remedy,
     )
 
@@ -527,7 +537,7 @@ def _unexpected_colon(lines: Sequence[str], column: int) -> tuple[str, str]:
     if joined:
         return f"no colon and space follow {joined[1]!r}", f"write {joined[1]}: {joined[2]}…"
     own = _begins(lines[-1], item=False)
-    is_first_colon = own is not None and own[0] + len(own[1]) == column
+    is_first_colon = own is not None and own.column + len(own.name) == column
     before = len(lines) - 1
     while before and not lines[before - 1].strip():
         before -= 1
