@@ -213,12 +213,12 @@ class ListAspect(Aspect):
     def _settle(self, context: PlanContext, doubt: Doubt, key: str, live: dict[str, Item]) -> None:
         """Note that what was in doubt is seen: ours if it is as the request made it, else changed outside."""
         value = live[key]
-        settled = context.builder.settled
-        settled.append((doubt.item, None, ""))
+        builder = context.builder
+        builder.settle(doubt.item)
         left = f"{LEFT}{self.name}:{key}"
         if self.misses(doubt.value, value):
             context.memory[left] = [doubt.value, doubt.run]
-            settled.append((left, context.memory[left], ""))
+            builder.settle(left, context.memory[left])
             return
         made = mapping(doubt.value)
         hidden: Item = {}
@@ -226,11 +226,11 @@ class ListAspect(Aspect):
             hidden[name] = made[name]
         if hidden:
             live[key] = {**hidden, **value}
-            settled.append((f"{self.name}:{key}", hidden, ""))
+            builder.settle(f"{self.name}:{key}", hidden)
         if doubt.key.startswith(NEW):
-            settled.append((f"{MADE}{self.name}:{key}", True, ""))
+            builder.settle(f"{MADE}{self.name}:{key}", value=True)
         thing = name_of((self.name, doubt.key))
-        settled.append((left, [live[key], doubt.run], thing))
+        builder.settle(left, [live[key], doubt.run], thing)
 
     def _without_unseen(
         self, context: PlanContext, matching: Matching, unseen: Sequence[Doubt]

@@ -106,13 +106,17 @@ class PlanBuilder(Struct, eq=False):
     is_in_doubt: bool = False
     """Something that an accepted request made does not show, and is not made again."""
     settled: list[tuple[str, Json, str]] = []
-    """Items that the ledger is to hold, and the thing of the run that an item shows to have made it."""
+    """What :meth:`settle` takes."""
     news: int = 0
     wait: float = 0.0
     ranked: list[tuple[int, Request]] = []
     """The requests as the aspects added them, each with its place in the table."""
     runs: set[int] = set()
     """The numbers of the changes that are run, not compared."""
+
+    def settle(self, item: str, value: Json = None, thing: str = "") -> None:
+        """Let the ledger hold an item, ``None``: no longer; ``thing``: what a run made, and is seen as it."""
+        self.settled.append((item, value, thing))
 
     @property
     def differences(self) -> list[Change]:

@@ -90,7 +90,7 @@ class Restore(Aspect):
         """Implement :meth:`~msauto.aspects.aspect.Aspect.settle_doubts`."""
         for doubt in doubts_of(context, self.name):
             if context.asset.hires:
-                context.builder.settled.append((doubt.item, None, ""))
+                context.builder.settle(doubt.item)
             else:
                 tell_doubt(context, "the high-resolution file", doubt, "it is not on disk")
 

@@ -235,7 +235,7 @@ class RssItems(ListAspect):
         for other in alike:
             apart = f"{_APART}{item.key} {other}"
             if is_there:
-                context.builder.settled.append((apart, True, ""))
+                context.builder.settle(apart, value=True)
             elif apart not in context.memory:
                 named = _naming(other, context.server.dialect)
                 raise refuse(

@@ -81,12 +81,15 @@ class Segments(SegmentArguments):
         return isinstance(one, str) and same_value(name, one, text_of(other))
 
     def misses(self, named: Json, shown: Json) -> Sequence[str]:
-        """Compare the named attributes; a server may number the titles of a segmentation."""
-        if TITLE_BEGINS in mapping(shown):
-            named = dict(mapping(named))
-            named.pop("title", None)
-        if TITLE_BEGINS in mapping(named):
-            shown = {**mapping(shown), TITLE_BEGINS: mapping(shown).get("title")}
+        """Compare the named attributes; a server may number the titles of a segmentation.
+
+        So of a piece, also of one that the prediction shows, the beginning of its title alone is known.
+        """
+        one, other = mapping(named), mapping(shown)
+        if TITLE_BEGINS in other:
+            named = {name: value for name, value in one.items() if name != "title"}
+        if TITLE_BEGINS in one:
+            shown = {**other, TITLE_BEGINS: other.get("title")}
         return super().misses(named, shown)
 
     def hidden(self, named: Json, shown: Json) -> Sequence[str]:
@@ -118,7 +121,7 @@ class Segments(SegmentArguments):
             start_of[number] = each_of(value)[0].get("start")
         number_at = {start: number for number, start in start_of.items()}
         memory = context.memory
-        settled = context.builder.settled
+        builder = context.builder
         known: Item = {}
         for number, (was, run) in left.items():
             start = was.get("start")
@@ -129,12 +132,13 @@ class Segments(SegmentArguments):
                 item = f"{prefix}{self.name}:{number}"
                 if item in memory:
                     known[f"{prefix}{self.name}:{now}"] = memory.pop(item)
-                    settled.append((item, None, ""))
+                    builder.settle(item)
             shifted = f"{SHIFTED}{self.name}:{number}"
             if number.isdecimal() and shifted not in memory:
                 known[shifted] = [was, run]
         memory.update(known)
-        settled += [(item, value, "") for item, value in known.items()]
+        for item, value in known.items():
+            builder.settle(item, value)
 
     def left_by_key(
         self, context: PlanContext, left: Mapping[str, LeftItem]
