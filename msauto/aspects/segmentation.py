@@ -99,14 +99,14 @@ def plan_segmentation(rule: ListAspect, context: PlanContext, desired: DesiredSe
         keys = renamed if rule.differs(item.named, live[key]) else as_desired
         keys.append(key)
     remade = [*as_desired, *renamed]
-    if _is_whole_better(todo, matching, remade, len(renamed)):
-        _plan_whole(todo, duration, pieces, remade, matching.surplus)
+    if _is_one_request_better(todo, matching, remade, len(renamed)):
+        _plan_one_request(todo, duration, pieces, remade, matching.surplus)
     else:
         todo.write(matching)
         todo.send()
 
 
-def _is_whole_better(
+def _is_one_request_better(
     todo: SegmentRequests, matching: Matching, remade: Sequence[str], renamed: int
 ) -> bool:
     """Return whether one request makes all: that takes fewer, none must stay, none loses what is known of it."""
@@ -176,7 +176,7 @@ def _pieces(
     return duration, pieces
 
 
-def _plan_whole(
+def _plan_one_request(
     todo: SegmentRequests,
     duration: int,
     pieces: Sequence[ListItem],
