@@ -559,6 +559,15 @@ async def _read_on_worker(
 # What stays with the command --------------------------------------------------------------------------------------
 
 
+_LOOKUPS: Final = (
+    LookupContext.content,
+    LookupContext.matching,
+    LookupContext.secret,
+    LookupContext.written,
+)
+"""What a worker may ask of the files of the command."""
+
+
 class Belongings:
     """What templates read on the machine of the command. A worker that evaluates them asks for it."""
 
@@ -594,10 +603,10 @@ class Belongings:
                 return self._env.get(name)
             case ("names",):
                 return tuple(self._env)
-            case ("content" | "matching" | "secret" | "written" as method, number, name):
-                return getattr(self._lookups[number], method)(name)
             case ("hash", dest):
                 return await self._hash_file(dest)
+            case (lookup, number, name) if lookup in _LOOKUPS:
+                return lookup(self._lookups[number], name)
         raise ValueError(question)
 
 
@@ -624,22 +633,25 @@ class _AskingLookups(LookupContext, frozen=True):
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file."""
-        return bytes(_ask("content", self.number, name))
+        return self._asked(LookupContext.content, name)
 
     def matching(self, pattern: str) -> list[str]:
         """Return the paths of files whose names match."""
-        return list(_ask("matching", self.number, pattern))
+        return self._asked(LookupContext.matching, pattern)
 
     def written(self, name: str) -> str:
         """Return the path of a file to write: it is written where the command of msauto runs."""
-        path: str = _ask("written", self.number, name)
-        return path
+        return self._asked(LookupContext.written, name)
 
     def secret(self, name: str) -> str:
         """Return a secret that a command prints, which the command of msauto runs."""
-        text: str = _ask("secret", self.number, name)
+        text = self._asked(LookupContext.secret, name)
         self.files.tracker.secrets.add(text)
         return text
+
+    def _asked(self, lookup: Callable[[LookupContext, str], T], name: str) -> T:
+        answer: T = _ask(lookup, self.number, name)
+        return answer
 
 
 def _asking_lookups(number: int, tracker: SecretTracker, folder: Path, root: Path) -> LookupContext:

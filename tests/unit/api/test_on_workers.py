@@ -22,6 +22,7 @@ from msauto.model.ledger_url import LedgerUrl, PasswordSource
 from msauto.model.plan import Plan
 from msauto.model.server import ServerSpec
 from msauto.playbook.hosts import ResolveOptions
+from msauto.playbook.input_files import LookupContext
 from msauto.playbook.resolve import resolve
 from msauto.playbook.templates.names import TemplateFunctionError
 from msauto.plugins.dask import cluster
@@ -130,7 +131,7 @@ def test_a_secret_command_runs_here_and_the_secret_is_known_there(tmp_path: Path
     text = "{{ asset.title }} {{ lookup('secret', 'token') }}"
     there = travel(tmp_path, text, {}, SecretCommands({"token": command}, allowed=True))
     assert there.comment() == "EP1 tok-5521"
-    assert there.asked == [("secret", 0, "token")]
+    assert there.asked == [(LookupContext.secret, 0, "token")]
     assert b"print(" not in there.parcel._data
 
 
@@ -140,16 +141,16 @@ def test_a_file_is_asked_for_and_one_outside_the_repository_refused(tmp_path: Pa
     assert there.comment() == "EP1 from a file"
     (tmp_path / "out").symlink_to("/etc/hostname")
     with pytest.raises(TemplateFunctionError, match="outside the playbook's repository"):
-        there.ask(("content", 0, "out"))
+        there.ask((LookupContext.content, 0, "out"))
 
 
 def test_where_a_download_goes_is_decided_here(tmp_path: Path) -> None:
     there = travel(tmp_path, "{{ asset.title }}", {})
     task: Any = there.parcel.open()[0].intents[0].evaluate
     assert task.scope.surroundings.dest("still.png", task.node) == str(tmp_path / "still.png")
-    assert there.asked == [("written", 0, "still.png")]
+    assert there.asked == [(LookupContext.written, 0, "still.png")]
     with pytest.raises(TemplateFunctionError, match="outside"):
-        there.ask(("written", 0, "../still.png"))
+        there.ask((LookupContext.written, 0, "../still.png"))
 
 
 def test_a_file_of_a_role_is_the_one_that_is_sent(tmp_path: Path) -> None:
