@@ -7,7 +7,7 @@
     result = await apply_plan(plan, stage, notify)         # applying/ sends, settles and verifies
 
 The clients used for planning and recovery refuse everything but GET and HEAD. All functions raise ``MsautoError``, in
-which :mod:`msauto.api.run` redacts the secrets.
+which the secrets are redacted by those that plan and apply; :mod:`msauto.api.run` does it around the locks as well.
 What only some commands need is imported where it is used, so that a plan starts soon.
 """
 
@@ -100,9 +100,10 @@ async def make_plan(
         )
         return plan_server(given, memory, notify)
 
-    await check_addresses(specs)
-    async with stage.workplace.planning(specs) as plan_server:
-        surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
+    with resolved.secrets.redacted_errors():
+        await check_addresses(specs)
+        async with stage.workplace.planning(specs) as plan_server:
+            surveys = await concurrent_list(plan_one, resolved.work, limit=max(1, len(specs)))
     created = stage.clock.now().isoformat(timespec="seconds")
     plan = assemble(resolved, surveys, created=created, version=__version__, limits=limits)
     if not plan.errors:
@@ -207,18 +208,19 @@ async def apply_plan(
         def observe(event: Event) -> object:
             return notify(redactor(event))
 
-    async with stage.workplace.applying(stage, plan, journal, frozen) as servers_of:
-        result = await apply(
-            servers_of,
-            plan,
-            journal,
-            memory,
-            stage.clock,
-            observe,
-            playbooks=playbooks,
-            cancellation=cancellation,
-            policy=stage.policy,
-        )
+    with secrets.redacted_errors():
+        async with stage.workplace.applying(stage, plan, journal, frozen) as servers_of:
+            result = await apply(
+                servers_of,
+                plan,
+                journal,
+                memory,
+                stage.clock,
+                observe,
+                playbooks=playbooks,
+                cancellation=cancellation,
+                policy=stage.policy,
+            )
     return redactor(result)
 
 
