@@ -333,11 +333,9 @@ class Run(Struct, frozen=True):
                     await asyncio.sleep(0)
                     result = await self._apply(stage, plan, stop)
                 attempt.code = attempt.code_of(result)
-                if self.loaded.inputs.given.undo and attempt.code == OK:
-                    warns_why_not = len(result.plan.warnings) > len(stage.ledger.warnings)
-                    has_something_to_undo = result.plan.requests or result.plan.unchanged
-                    if warns_why_not and not has_something_to_undo:
-                        attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
+                is_undo = bool(self.loaded.inputs.given.undo)
+                if is_undo and attempt.code == OK and _undoes_nothing(result.plan, stage.ledger):
+                    attempt.code, attempt.reason = INCOMPLETE, NOTHING_UNDONE
                 attempt.note_run(stage.ledger)
         return result
 
@@ -394,6 +392,12 @@ class Run(Struct, frozen=True):
         return result
 
 
+def _undoes_nothing(plan: Plan, ledger: Ledger) -> bool:
+    """Return whether an undo found nothing to take back, and warns why; nothing that is not so already."""
+    warns_why_not = len(plan.warnings) > len(ledger.warnings)
+    return warns_why_not and not plan.requests and not plan.unchanged
+
+
 async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ignore) -> Result:
     """Plan and apply what is loaded, as ``msauto apply --yes`` does, and record the attempt.
 
@@ -402,7 +406,9 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ig
     """
     from msauto.applying.apply_context import Cancellation
 
-    inputs, stop, applying = loaded.inputs, Cancellation(), False
+    inputs = loaded.inputs
+    stop = Cancellation()
+    is_applying = False
     attempt = Attempt(inputs.ledger, inputs.named, inputs=inputs, tell=inputs.tell)
 
     def agree(plan: Plan) -> Decision:
@@ -411,8 +417,8 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ig
 
     @contextmanager
     def stopping() -> Iterator[Cancellation]:
-        nonlocal applying
-        applying = True
+        nonlocal is_applying
+        is_applying = True
         yield stop
 
     async def work() -> Result:
@@ -422,17 +428,20 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ig
                 raise asyncio.CancelledError
         return result
 
-    task, cancelled = asyncio.ensure_future(work()), False
+    task = asyncio.ensure_future(work())
+    was_cancelled = False
     while not task.done():
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
-            if applying:
+            if is_applying:
                 stop()
-            elif not cancelled:  # once: more of them must not interrupt the closing of connections
+            elif (
+                not was_cancelled
+            ):  # once: more of them must not interrupt the closing of connections
                 task.cancel()
-            cancelled = True
+            was_cancelled = True
     result = task.result()
-    if cancelled:  # too late to stop anything
+    if was_cancelled:  # too late to stop anything
         raise asyncio.CancelledError
     return result

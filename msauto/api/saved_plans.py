@@ -110,14 +110,7 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path) 
             raise invalid_plan(path, message, "make the plan again with this flag")
     variables = _variables_again(kept, given, path)
     is_elsewhere = bool(given.inventories) or given.server is not None
-    if not is_elsewhere and kept.server is not None:
-        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
-        flags = [f"-i {inventory}" for inventory in kept.inventories]
-        flags.append(f"--server {kept.server}")
-        raise invalid_plan(path, message, f"give it again: {' '.join(flags)}")
-    if kept.config is not None and given.config is None:
-        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
-        raise invalid_plan(path, message, f"give it again: --config {kept.config}")
+    _require_given(kept, given, path, is_elsewhere=is_elsewhere)
     if not _is_instant(kept.now):
         raise invalid_plan(path, f"`now` is {kept.now!r}, which is not a time with an offset")
     place = partial(_placed, path=path, base=base)
@@ -138,6 +131,18 @@ def options_again(kept: PlanOptions, given: PlanOptions, path: str, base: Path) 
         config=given.config,
         extra_vars=(*extra_vars, *given.extra_vars),
     )
+
+
+def _require_given(kept: PlanOptions, given: PlanOptions, path: str, *, is_elsewhere: bool) -> None:
+    """Refuse a plan file that alone decides where to send, or which limits hold; ``is_elsewhere``: it does not."""
+    if not is_elsewhere and kept.server is not None:
+        message = f"the plan was made for --server {kept.server}, and a plan file cannot decide where to send"
+        flags = [f"-i {inventory}" for inventory in kept.inventories]
+        flags.append(f"--server {kept.server}")
+        raise invalid_plan(path, message, f"give it again: {' '.join(flags)}")
+    if kept.config is not None and given.config is None:
+        message = f"the plan was made with --config {kept.config}, and a plan file cannot decide which limits hold"
+        raise invalid_plan(path, message, f"give it again: --config {kept.config}")
 
 
 def _variables_again(kept: PlanOptions, given: PlanOptions, path: str) -> Sequence[str]:

@@ -89,16 +89,14 @@ class ReportForms:
         return f'<iframe srcdoc="{escape(self.to_html())}" sandbox="allow-scripts" style="{style}"></iframe>'
 
     def _form(self, name: str, verbose: int = 0) -> str:
-        value, form = self._shown, report_form(name)
-        plan = value if isinstance(value, model.Plan) else value.plan
+        shown = self._shown
+        form = report_form(name)
+        plan = shown if isinstance(shown, model.Plan) else shown.plan
         playbook = next(iter(plan.options.playbooks), "plan")
         layout = Layout(verbosity=verbose, width=_WIDTH, name=report_name(playbook), by=this_user())
-        pieces = (
-            form.plan(value, layout)
-            if isinstance(value, model.Plan)
-            else form.result(value, layout)
-        )
-        return "".join(pieces)
+        if isinstance(shown, model.Plan):
+            return "".join(form.plan(shown, layout))
+        return "".join(form.result(shown, layout))
 
 
 @dataclass(frozen=True, eq=False)
