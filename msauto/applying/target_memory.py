@@ -144,7 +144,7 @@ class TargetMemory:
     def _forget_left(self, index: int) -> None:
         """Forget how a run left what a request writes; it is remembered again if the request is not done."""
         if self._items_before is None:
-            self._kept_entry()
+            self._kept_entry()  # finds what is kept
             self._items_before = self._kept_items
         if self._items_before:
             names = self._names_left(index)

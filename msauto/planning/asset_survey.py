@@ -660,22 +660,32 @@ class AssetSurvey:
         declared = [(member.intent.notify, part) for member, part in for_clip]
         due = due_handlers(known, declared, desired, plan.builder.changes, plan.memory)
         deletes = desired is not None and not desired.present
-        planned: set[tuple[str, str, str]] = set()
+        planned: set[_RunByHandler] = set()
         for handler, since in due.calls:
             run = await self._layers.evaluate(handler.evaluate, None, handler.source)
-            if not isinstance(run, DesiredOperation):
-                continue
-            cause = Trigger(handler.name, since, before=deletes)
-            alone = structs.replace(plan, builder=PlanBuilder())
-            operation(run).run(alone, run, cause)
-            things = {(str(change.after), *change.thing) for change in alone.builder.changes}
-            if planned.isdisjoint(things):
-                planned |= things
-                operation(run).run(plan, run, cause)
+            if isinstance(run, DesiredOperation):
+                cause = Trigger(handler.name, since, before=deletes)
+                _plan_unless_planned(plan, run, cause, planned)
         name = self._group.name
         plan.builder.warnings += [f"{name!r} is not deleted: {warning}" for warning in due.in_doubt]
         plan.builder.warnings += [f"{name}: {warning}" for warning in due.warnings]
         return not due.in_doubt
+
+
+_RunByHandler = tuple[str, str, str]
+"""When a handler runs (once, always, changed), and the aspect and key of what it runs."""
+
+
+def _plan_unless_planned(
+    plan: PlanContext, run: DesiredOperation, cause: Trigger, planned: set[_RunByHandler]
+) -> None:
+    """Plan what a handler runs, unless another one runs the same on this target."""
+    alone = structs.replace(plan, builder=PlanBuilder())
+    operation(run).run(alone, run, cause)
+    things = {(str(change.after), *change.thing) for change in alone.builder.changes}
+    if planned.isdisjoint(things):
+        planned |= things
+        operation(run).run(plan, run, cause)
 
 
 def _gone(found: SkippedTarget) -> str:

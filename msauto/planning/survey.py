@@ -36,7 +36,7 @@ from msauto.model.desired import (
 from msauto.model.events import Notify, ignore
 from msauto.model.facts import Facts
 from msauto.model.identity import compare_clips, plain
-from msauto.model.live import Asset, parse_folder, show_folder
+from msauto.model.live import Asset, Folder, parse_folder, show_folder
 from msauto.model.plan import (
     COUNTS,
     Address,
@@ -82,7 +82,13 @@ from msauto.planning.target_groups import (
 from msauto.secrets.redaction import HIDDEN, Secrets
 
 D = TypeVar("D", DesiredChannel, DesiredXmpBatch)
-Planned = tuple[IntentGroup, SurveyedTarget]
+
+
+class PlannedGroup(NamedTuple):
+    """What tasks ask of one target, and what came of its survey."""
+
+    group: IntentGroup
+    outcome: SurveyedTarget
 
 
 class Survey(Struct, frozen=True):
@@ -126,7 +132,7 @@ async def survey(intents: Sequence[Intent], context: SurveyContext, *, forks: in
         chosen, others = _divide(context, chosen)
     context.notify(events.TargetsFound(server.name, len(outcomes) + len(chosen)))
     found = await concurrent_list(partial(_plan_group, context), chosen, limit=forks)
-    planned = list(zip(chosen, found, strict=True))
+    planned = [PlannedGroup(*pair) for pair in zip(chosen, found, strict=True)]
     silent = structs.replace(context, notify=ignore)  # of what is planned again
     planned, named = await _named_otherwise(silent, planned, others, grouping)
     planned = await _with_one_target_a_clip(silent, planned, named)
@@ -236,10 +242,10 @@ def _survey_of(context: SurveyContext, outcomes: Sequence[SurveyedTarget]) -> Su
 
 async def _named_otherwise(
     context: SurveyContext,
-    planned: list[Planned],
+    planned: list[PlannedGroup],
     others: Sequence[IntentGroup],
     grouping: Grouping,
-) -> tuple[list[Planned], list[IntentGroup]]:
+) -> tuple[list[PlannedGroup], list[IntentGroup]]:
     """Return the groups of ``others``, and of what is left out, that may name a clip which loses something, or a link.
 
     The clips of targets in error are found as well. What is left out and names a losing target by its title, as a
@@ -275,11 +281,14 @@ async def _named_otherwise(
         for group, _ in losing_here:
             if len(group.protecting) > protecting_before[id(group)]:
                 replanned[id(group)] = await _plan_group(context, group)
-    return [(group, replanned.get(id(group), outcome)) for group, outcome in planned], named
+    again: list[PlannedGroup] = []
+    for group, outcome in planned:
+        again.append(PlannedGroup(group, replanned.get(id(group), outcome)))
+    return again, named
 
 
 def _left_out(
-    context: SurveyContext, planned: Sequence[Planned], failed: Sequence[IntentGroup]
+    context: SurveyContext, planned: Sequence[PlannedGroup], failed: Sequence[IntentGroup]
 ) -> list[Intent]:
     """Return the tasks that are left out, without those that protect a clip already.
 
@@ -297,8 +306,8 @@ def _left_out(
 
 
 async def _with_one_target_a_clip(
-    context: SurveyContext, planned: Sequence[Planned], others: Sequence[IntentGroup]
-) -> list[Planned]:
+    context: SurveyContext, planned: Sequence[PlannedGroup], others: Sequence[IntentGroup]
+) -> list[PlannedGroup]:
     """Return the groups and their outcomes, with one for all groups that lead to the same clip under other names.
 
     ``others`` are not planned, unless they are of the clip of one that is.
@@ -317,15 +326,15 @@ async def _with_one_target_a_clip(
             continue
         with suppress(DistinctClipsError):  # their answers only looked like one clip
             merged = merge_groups([groups[number] for number in numbers])
-            outcomes[first] = merged, await _plan_group(context, merged)
+            outcomes[first] = PlannedGroup(merged, await _plan_group(context, merged))
             for number in numbers[1:]:
                 outcomes.pop(number, None)
     return list(outcomes.values())
 
 
 async def _without_named_links(
-    context: SurveyContext, planned: list[Planned], others: Sequence[IntentGroup]
-) -> list[Planned]:
+    context: SurveyContext, planned: list[PlannedGroup], others: Sequence[IntentGroup]
+) -> list[PlannedGroup]:
     """Return the groups and their outcomes; in error are deletions of a clip of which a task names what may be a link.
 
     What surely is a link of it is the same target, where such tasks contradict each other anyway. ``others`` are not
@@ -361,7 +370,7 @@ async def _without_named_links(
                 target.changes[0].source,
                 "remove one of the two tasks, or run the other one first, by itself",
             )
-            outcomes[number] = group, _failed(context, group, error)
+            outcomes[number] = PlannedGroup(group, _failed(context, group, error))
     return outcomes
 
 
@@ -389,28 +398,30 @@ async def _shows_another_clip(context: SurveyContext, target: Target, title: str
 
 
 def _without_shared_places(
-    context: SurveyContext, planned: Sequence[Planned]
+    context: SurveyContext, planned: Sequence[PlannedGroup]
 ) -> list[SurveyedTarget]:
     """Return the outcomes; in error are those that want one title in one folder, for a link or for the clip itself."""
     outcomes = [outcome for _, outcome in planned]
-    wanted: dict[tuple[str, ...], dict[int, TaskSource]] = {}
+    claimed: dict[tuple[str, Folder], dict[int, TaskSource]] = {}
     for number, outcome in enumerate(outcomes):
         if outcome.target is None:
             continue
         for place, source in outcome.claimed_places:
-            key = outcome.target.database, *map(plain, place)
-            wanted.setdefault(key, {})[number] = source
-    for (_, *folder, title), sources in wanted.items():
+            key = outcome.target.database, tuple(map(plain, place))
+            claimed.setdefault(key, {})[number] = source
+    for (_, place), sources in claimed.items():
         if len(sources) < 2:
             continue
         claims: list[str] = []
         for number, source in sources.items():
-            claims.append(f"{planned[number][0].name!r} by {source.description}")
-        where = show_folder(tuple(folder)) or "/"
-        what = f"several clips are to have the title {title!r} in {where}: {' and '.join(claims)}"
+            claims.append(f"{planned[number].group.name!r} by {source.description}")
+        where = show_folder(place[:-1]) or "/"
+        what = (
+            f"several clips are to have the title {place[-1]!r} in {where}: {' and '.join(claims)}"
+        )
         for number, source in sources.items():
             error = refuse(what, source, "give all but one of them another title or another folder")
-            outcomes[number] = _failed(context, planned[number][0], error)
+            outcomes[number] = _failed(context, planned[number].group, error)
     return outcomes
 
 
