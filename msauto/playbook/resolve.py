@@ -20,7 +20,7 @@ from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, beside, how_to_find
 from msauto.playbook.intents import Order, TaskContext, task_handlers, task_intents
 from msauto.playbook.inventory import match_hosts
-from msauto.playbook.plays import InheritedKeys, Loader, Play
+from msauto.playbook.plays import InheritedKeys, Loader, Play, Task
 from msauto.playbook.schema.play import AssetArgs, BatchKeys
 from msauto.playbook.schema.schema_errors import read_as
 from msauto.playbook.templates.names import UsesAssetError
@@ -317,19 +317,14 @@ class _Resolver(Struct):
         intents = list[tuple[Order, Intent]]()
         left_out = list[tuple[Order, Intent]]()
         for task in play.tasks:
-            tags = task.inherited.tags
-            is_chosen = chosen(tags, self.hosts.options.tags, self.hosts.options.skip_tags)
-            is_checked = is_chosen or self.check_only
-            may_protect = not is_chosen and isinstance(task.args, AssetArgs | RssArgs)
-            protects = may_protect and chosen(tags, (), ())
-            if not is_checked and not protects:
-                continue
-            problems = self.problems if is_checked else Problems()
-            made = list(task_intents(task, context, problems))
-            if is_chosen:
-                intents += made
-            elif protects:
-                left_out += made
+            options = self.hosts.options
+            if chosen(task.inherited.tags, options.tags, options.skip_tags):
+                intents += task_intents(task, context, self.problems)
+            elif self.check_only:
+                made = list(task_intents(task, context, self.problems))
+                left_out += made if _protects(task) else []
+            elif _protects(task):
+                left_out += task_intents(task, context, Problems())
         work = self.work.setdefault(context.server.name, _Work(context.server))
         # In the order of the play, in which a loop around tasks makes all of them for each item.
         for kept, ordered in ((work.intents, intents), (work.left_out, left_out)):
@@ -370,6 +365,11 @@ class _Resolver(Struct):
             )
         document = files.document(path)
         return read_variables(document.data, Level.VARS_FILES, SourceNode(document))
+
+
+def _protects(task: Task) -> bool:
+    """Return whether a task that is left out keeps what it names, unless it is never run by itself."""
+    return isinstance(task.args, AssetArgs | RssArgs) and chosen(task.inherited.tags, (), ())
 
 
 def chosen(tags: frozenset[str], desired: Sequence[str], skipped: Sequence[str]) -> bool:
