@@ -373,6 +373,16 @@ class _Key(NamedTuple):
     link_id: str = ""
     created: str = ""
 
+    @property
+    def in_database(self) -> _Database:
+        """The server and the database."""
+        return self.server, self.database
+
+    @property
+    def of_clip(self) -> tuple[str, ...]:
+        """The key of a row of a clip, which has no kind."""
+        return self.server, self.database, self.name, self.link_id, self.created
+
 
 class _KeptClip(Struct, frozen=True):
     """A clip of which something is remembered: its key, and what of it was kept last (``Remembered``)."""
@@ -611,10 +621,11 @@ class LedgerMemory(ClipMemory):
         """Forget a clip: it is deleted."""
         key = self._kept_key(kept)
         self._store.write(_FORGET_CLIP, key)
-        self._store.put(_CLIP, (key[:2] + key[3:], None))
+        self._store.put(_CLIP, (key.of_clip, None))
         self._keys.clear()
-        if key[:2] in self._indexes:
-            self._indexes[key[:2]].remove(key)
+        index = self._indexes.get(key.in_database)
+        if index is not None:
+            index.remove(key)
 
     def _kept_key(self, target: TargetId) -> _Key:
         """Return the key of a target as it was kept; a clip of which nothing was remembered gets a new one."""
@@ -628,7 +639,7 @@ class LedgerMemory(ClipMemory):
         key = _Key(server, target.database, target.kind, normal_form(target.name))
         if target.kind != "asset":
             return key
-        for kept in self._titled(key[:2], key.name):
+        for kept in self._titled(key.in_database, key.name):
             if kept.clip == target.clip:
                 self._keys[target] = kept.key
         if target not in self._keys:
@@ -640,9 +651,10 @@ class LedgerMemory(ClipMemory):
         self._keys[clip] = key
         kept = _KeptClip(key, normal_form(clip.name), clip.clip, run, seen)
         values = (kept.title, dump(kept.clip), run, dump(seen))
-        self._store.put(_CLIP, (key[:2] + key[3:], values))
-        if key[:2] in self._indexes:
-            self._indexes[key[:2]].add(kept)
+        self._store.put(_CLIP, (key.of_clip, values))
+        index = self._indexes.get(key.in_database)
+        if index is not None:
+            index.add(kept)
 
 
 class ServerMemory(ClipMemory):
@@ -664,7 +676,7 @@ class ServerMemory(ClipMemory):
     def _clips(self, database: _Database, title: str | None = None) -> list[_KeptClip]:
         found = []
         for kept in self._kept_clips:
-            if kept.key[:2] == database and title in {None, kept.title}:
+            if kept.key.in_database == database and title in {None, kept.title}:
                 found.append(kept)
         return found
 
@@ -699,7 +711,7 @@ class PlanMemory(LedgerMemory):
         self._rows_of_databases: dict[_Database, dict[_Key, list[Row]]] = {}
 
     def _rows(self, key: _Key) -> list[Row]:
-        database = key[:2]
+        database = key.in_database
         if database not in self._rows_of_databases:
             self._reads[database] += 1
             if self._reads[database] != _FEW:
