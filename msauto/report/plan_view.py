@@ -785,17 +785,22 @@ def _tables(
     if differing_items > 1 or (differing_items and len(alike) < _FEWEST_FOLDED):
         return []
     changes = chain.from_iterable(target.changes for target in chain(*lines))
-    whole = short or any(change.outside for change in changes)
+    is_whole = short or any(change.outside for change in changes)
+    tables = []
+    for part in _in_tables(lines):
+        targets = tuple(chain(*part))
+        if len(part) < len(lines):
+            rows = _rows_of_table(targets, kinds)
+        tables.append(Block(targets, "table", rows, is_whole, part))
+    return tables
+
+
+def _in_tables(lines: Sequence[tuple[Target, ...]]) -> Iterator[tuple[tuple[Target, ...], ...]]:
+    """Yield the lines of each table: as few tables as can show them, of about the same length."""
     count = ceil(len(lines) / _MOST_TABLE_LINES)
     size = ceil(len(lines) / count)
-    tables = []
     for start in range(0, len(lines), size):
-        part = lines[start : start + size]
-        targets = tuple(chain(*part))
-        if count > 1:
-            rows = _rows_of_table(targets, kinds)
-        tables.append(Block(targets, "table", rows, whole, tuple(part)))
-    return tables
+        yield tuple(lines[start : start + size])
 
 
 def _table_lines(

@@ -551,8 +551,9 @@ def _item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[
         attribute = item[name]
         is_unset = attribute in (None, "", []) or (name, attribute) == ("rating", 0)
         if not is_unset:
+            label = visible(_LABELS.get(name, name))
             shown = show_value(attribute, name, rate, limit=limit)
-            yield _one_sided(visible(_LABELS.get(name, name)), shown, change)
+            yield _one_sided(label, shown, change)
 
 
 def _changed_item(change: Change, rate: Fraction | None, limit: int | None) -> Iterator[ValuePart]:

@@ -285,13 +285,13 @@ def _typed(attributes: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _row(entry: Entry) -> list[str]:
-    frames, rate, shown_rate = entry.frames, entry.rate, ""
+    frames = entry.frames
+    rate = entry.rate
     length = "" if frames is None else str(frames)
+    shown_rate = ""
     if frames is not None and rate is not None:
-        length, shown_rate = (
-            show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES),
-            show_rate(rate),
-        )
+        length = show_timecode(frames, rate, drop=rate in DROP_FRAME_RATES)
+        shown_rate = show_rate(rate)
     return [
         entry.title,
         show_folder(entry.folder),

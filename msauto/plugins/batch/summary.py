@@ -350,19 +350,19 @@ def week_of(
                 for job in night.jobs:
                     jobs.setdefault(job.job, []).append(job)
         for name, results in jobs.items():
-            said = [*_said(results, ledger)]
-            said.sort(key=lambda line: _WORDS.index(line[0]))
-            lines += [WeekLine(visible(name), *line) for line in said]
+            of_job = list(_lines_of_job(visible(name), results, ledger))
+            of_job.sort(key=lambda line: _WORDS.index(line.word))
+            lines += of_job
     return lines
 
 
-def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, str]]:
-    """Yield what became of the targets of a job: the word, and their names."""
+def _lines_of_job(job: str, results: Sequence[JobResult], ledger: Ledger) -> Iterator[WeekLine]:
+    """Yield what became of the targets of a job."""
     refused = [result for result in results if result.outcome == "refused"]
     others = [result for result in results if result.outcome != "refused"]
     reasons = [visible(result.reason) for result in refused if not result.losses]
     for reason in dict.fromkeys(reasons):
-        yield "refused", reason
+        yield WeekLine(job, "refused", reason)
     names_of: dict[str, dict[PlacedName, None]] = {}
     unnamed = Counter[str]()
     for result in results:
@@ -370,10 +370,11 @@ def _said(results: Sequence[JobResult], ledger: Ledger) -> Iterator[tuple[str, s
             names_of.setdefault(word, {})[name] = None
         unnamed |= _unnamed(result)  # the same targets may fail each night
     for word, names in names_of.items():
-        yield word, bounded_names(named_targets(names), _MOST_OF_WEEK, unnamed[word])
+        shown = bounded_names(named_targets(names), _MOST_OF_WEEK, unnamed[word])
+        yield WeekLine(job, word, shown)
     for word, nights in (("refused", refused), ("removed", others)):
         for line in loss_lines(_united_losses(nights), _MOST_OF_WEEK):
-            yield word, line
+            yield WeekLine(job, word, line)
 
 
 def _unnamed(result: JobResult) -> Counter[str]:

@@ -9,7 +9,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -302,18 +302,18 @@ class ReadOnlyProbe:
             asset = asset_path(self._database, Address(title))
             whole = requests.get_user_fields(asset).path
             reply = await self._ask(whole)
-            readable = _readable(reply, None)
-            if readable:
+            shown = _xmp_shown(reply, None)
+            if shown == "fields":
                 self._notes.learn("xmp_read", "auto", f"GET {whole} can be read")
                 return
             names = self._fields if number < _BY_NAME else ()
             for name in names:
                 path = requests.get_user_fields(asset, name).path
-                by_name = _readable(await self._ask(path), name)
-                if by_name:
+                shown_by_name = _xmp_shown(await self._ask(path), name)
+                if shown_by_name == "fields":
                     self._notes.learn("xmp_read", "auto", f"GET {path} can be read")
                     return
-                if readable is None and by_name is None:
+                if shown == shown_by_name == "unknown form":
                     self._notes.learn("xmp_read", "never", f"GET {whole}: {describe(reply)}")
                     return
         self._notes.miss("no clip with XMP fields was found: name one with --title", "xmp_read")
@@ -355,9 +355,11 @@ def describe(reply: RawAnswer) -> str:
     return f"{reply.status}, {body[:80]!r}" if body else f"{reply.status} with an empty body"
 
 
-def _readable(reply: RawAnswer, field: str | None) -> bool | None:
-    """Return whether an answer shows XMP fields; ``None`` if nothing in it can be understood."""
+def _xmp_shown(reply: RawAnswer, field: str | None) -> Literal["fields", "nothing", "unknown form"]:
+    """Return what an answer shows of XMP fields."""
     if reply.status >= 300 or parse_failure(reply.data, reply.charset) is not None:
-        return False
+        return "nothing"
     fields = parse_xmp(reply.data, ",", reply.charset, asked=field)
-    return None if fields is None else any(fields.values())
+    if fields is None:
+        return "unknown form"
+    return "fields" if any(fields.values()) else "nothing"
