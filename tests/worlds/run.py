@@ -128,7 +128,7 @@ def a_stand(folder: Path) -> Iterator[Stand]:
     async def sleep(_: object, seconds: float) -> None:
         await asyncio.sleep(seconds / stand.pace)
 
-    def now(_: object) -> datetime:
+    def now() -> datetime:
         return datetime.now(UTC) + stand.passed + stand.clock
 
     def monotonic(_: object) -> float:
@@ -136,7 +136,7 @@ def a_stand(folder: Path) -> Iterator[Stand]:
 
     with (
         Simulator("empty") as sim,
-        mock.patch.multiple(SystemClock, sleep=sleep, now=now, monotonic=monotonic),
+        mock.patch.multiple(SystemClock, sleep=sleep, now=staticmethod(now), monotonic=monotonic),
     ):
         stand = Stand(sim, folder)
         yield stand
