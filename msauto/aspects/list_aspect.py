@@ -589,7 +589,10 @@ class ListAspect(Aspect):
             reasons = []
             value = matching.live[key]
             for name in self.differs(item.named, value):
-                reasons.append(f"its {name} is {value.get(name)!r}, not {item.named[name]!r}")
+                shown = f"its {name} is {value.get(name)!r}"
+                if value.get(name) is None:
+                    shown = f"it shows no {name}"
+                reasons.append(f"{shown}, not {item.named[name]!r}")
             what = f"{self.called} {item.label} is left alone"
             if reasons:
                 context.keep(f"{what}: {' and '.join(reasons)} ({item.source.place})")
