@@ -309,7 +309,7 @@ class Cluster:
 
     async def _exchange(self, answers: Mapping[Any, Any], answer: Answer) -> dict[Any, Any]:
         """Exchange once; return the answers to what is asked now. A question that is not answered is asked again."""
-        asked = set()
+        asked: set[Any] = set()
         with suppress(OSError, TimeoutError, RuntimeError, ValueError):
             call = self._client.run(
                 _exchange, self._run, self.stopping, Parcel(answers), on_error="ignore"
@@ -317,12 +317,7 @@ class Cluster:
             async with asyncio.timeout(_TO_CONNECT):
                 parcels = (await call).values()
             for parcel in parcels:
-                for key, (reports, question) in parcel.open().items():
-                    if key in self._on_report:
-                        for report in reports:
-                            self._on_report[key](report)
-                    if question is not None:
-                        asked.add(question)
+                asked |= self._take_reports(parcel.open())
         answered = {}
         for question in asked:
             try:
@@ -330,6 +325,17 @@ class Cluster:
             except Exception as error:  # noqa: BLE001 - raised where it was asked
                 answered[question] = error
         return answered
+
+    def _take_reports(self, of_tasks: Mapping[str, tuple[Sequence[Any], Any]]) -> set[Any]:
+        """Pass on what the tasks of a worker report; return what they ask."""
+        asked: set[Any] = set()
+        for key, (reports, question) in of_tasks.items():
+            if key in self._on_report:
+                for report in reports:
+                    self._on_report[key](report)
+            if question is not None:
+                asked.add(question)
+        return asked
 
 
 @asynccontextmanager

@@ -358,38 +358,47 @@ class ServersOnWorkers:
         on_result: OnResult,
     ) -> None:
         """Implement :meth:`~msauto.applying.executor.Servers.apply`."""
-        note = partial(self._note, targets, failures, breaker, on_result)
         if failures.stop_reason() is not None or self._context.cancellation.requested:
             return
         reason = self._error or self._frozen()
         if not reason:
-            watching = asyncio.ensure_future(self._watch(failures))
-            is_over = False
-
-            async def work() -> None:
-                try:
-                    applied = await self._workers.apply(
-                        server, targets, failures, breaker.state, note
-                    )
-                except MsautoError as error:
-                    self._fail(error)
-                    return
-                breaker.state = applied.breaker
-                for numbered in applied.results.items():
-                    note(numbered)
-
-            try:
-                is_over = await run_unless(work(), self._stopped) and not self._error
-            finally:
-                watching.cancel()
-                await asyncio.gather(watching, return_exceptions=True)
-                if not is_over:
-                    await self._collect(server, targets, note)
+            note = partial(self._note, targets, failures, breaker, on_result)
+            await self._apply_on_worker(server, targets, failures, breaker, note)
             reason = self._error
         if reason:
             for number, target in targets.items():
                 if number not in self._noted_numbers:
                     on_result(number, not_attempted(self._context, target, reason))
+
+    async def _apply_on_worker(
+        self,
+        server: str,
+        targets: Targets,
+        failures: BatchFailures,
+        breaker: CircuitBreaker,
+        note: Callable[[NumberedResult], None],
+    ) -> None:
+        """Note the results that a worker reports; those of the ledger where it does not come to its end."""
+
+        async def work() -> None:
+            try:
+                applied = await self._workers.apply(server, targets, failures, breaker.state, note)
+            except MsautoError as error:
+                self._fail(error)
+                return
+            breaker.state = applied.breaker
+            for numbered in applied.results.items():
+                note(numbered)
+
+        watching = asyncio.ensure_future(self._watch(failures))
+        is_over = False
+        try:
+            is_over = await run_unless(work(), self._stopped) and not self._error
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            if not is_over:
+                await self._collect(server, targets, note)
 
     def _note(
         self,
@@ -493,24 +502,28 @@ class WorkersOfRun:
 
     async def wait_until_ended(self, server: str) -> bool:
         """Wait, for a bounded time, until no worker can send anything to the server; return whether that is so."""
-        clock, run = SystemClock(), self._shared.run
+        clock = SystemClock()
         begun = clock.monotonic()
-        until, until_reached = begun + _UNTIL_ENDED, begun + _UNTIL_REACHED
+        until = begun + _UNTIL_ENDED
         while True:
             try:
-                self._ledger.journal.check()
-                if self._ledger.bar_worker(run, server):
+                if self._has_ended(server):
                     return True
-            except LedgerError:  # the session is lost, and no worker begins without it
-                try:
-                    with Ledger.open(self._shared.ledger, readonly=True) as ledger:
-                        if not ledger.is_alive(run):
-                            return True
-                except LedgerError:
-                    until = min(until, until_reached)
+            except LedgerError:
+                until = min(until, begun + _UNTIL_REACHED)
             if is_over(until - clock.monotonic()):
                 return False
             await asyncio.sleep(_POLL)
+
+    def _has_ended(self, server: str) -> bool:
+        """Return whether no worker can send anything to the server now; raises ``LedgerError``."""
+        run = self._shared.run
+        try:
+            self._ledger.journal.check()
+            return self._ledger.bar_worker(run, server)
+        except LedgerError:  # the session is lost, and no worker begins without it
+            with Ledger.open(self._shared.ledger, readonly=True) as ledger:
+                return not ledger.is_alive(run)
 
     def records(self, targets: Targets) -> Mapping[int, TargetRecord]:
         """Return what the ledger records of targets, by their positions in the plan."""
