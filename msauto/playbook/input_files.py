@@ -103,12 +103,8 @@ class Files:
         A playbook may be untrusted, and can send the content of a file anywhere.
         """
         with suppress(*NO_PATH):
-            if (
-                root_of(
-                    Path(path), (repository_of(Path(playbook).parent), *map(Path, self._opened))
-                )
-                is not None
-            ):
+            folders = (repository_of(Path(playbook).parent), *map(Path, self._opened))
+            if root_of(Path(path), folders) is not None:
                 return
         raise node.error(
             f"{path}: the file is outside the playbook's repository", _INSIDE, kind="file"

@@ -144,18 +144,23 @@ def compiled(text: str, node: SourceNode, *, expression: bool) -> Compiled:
     try:
         return _compile(text, expression)
     except (TemplateError, RecursionError, SyntaxError, ValueError) as error:
-        message = getattr(error, "message", None) or "it is nested too deep"
         if isinstance(text, MarkedTemplate):
             why = "invalid template; it is marked as secret, so the reason is not shown"
             raise node.error(why, _CORRECT, kind="template") from None
-        why, remedy = _explain_name(message)
-        if isinstance(error, _NeverEqualError):
-            why, remedy = message, "compare it with true, false or a number, without quotes"
-        if not why:
-            reason, remedy = _explain_syntax(message, text)
-            what = "expression" if expression else "template"
-            why = f"invalid {what}: {reason}"
+        why, remedy = _explain(error, text, "expression" if expression else "template")
         raise node.error(why, remedy or _CORRECT, kind="template") from error
+
+
+def _explain(error: Exception, text: str, what: str) -> tuple[str, str]:
+    """Explain why a template or expression is invalid, and what to do; without a remedy, it is to be corrected."""
+    message = getattr(error, "message", None) or "it is nested too deep"
+    if isinstance(error, _NeverEqualError):
+        return message, "compare it with true, false or a number, without quotes"
+    why, remedy = _explain_name(message)
+    if why:
+        return why, remedy
+    reason, remedy = _explain_syntax(message, text)
+    return f"invalid {what}: {reason}", remedy
 
 
 def _explain_name(message: str) -> tuple[str, str]:
