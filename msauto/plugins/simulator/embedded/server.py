@@ -410,7 +410,7 @@ class Simulator(SimServer):
                 self._log_file.close()
 
     async def _exchange(self, received: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request: the log, the faults, the work, the answer."""
+        """Log and answer one request, with its faults."""
         request = HttpRequest(received.method, received.raw_path, received.headers)
         if request.method not in READS:
             request.body = await _body(received)
@@ -430,20 +430,22 @@ class Simulator(SimServer):
                 self._save_soon()
             return answer
 
-        shown = [fault for fault in faults if not fault.change]
-        if shown:
+        faults_of_answer = [fault for fault in faults if not fault.change]
+        if faults_of_answer:
             pretend = partial(self.answer, request, pretend=True)
-            answer = await answer_with(shown[0], work, pretend, self.deferred)
+            answer = await answer_with(faults_of_answer[0], work, pretend, self.deferred)
         else:
             answer = work()
         self._change(faults, "after")
         entry.status = answer.status
-        if self._log_file is not None:
-            fields = structs.asdict(entry) | {
-                "body": entry.body.decode("utf-8", "backslashreplace")
-            }
-            self._log_file.write(json.dumps(fields, ensure_ascii=False) + "\n")
+        self._write_log(entry)
         return await _send(received, answer)
+
+    def _write_log(self, entry: LogEntry) -> None:
+        if self._log_file is not None:
+            body = entry.body.decode("utf-8", "backslashreplace")
+            fields = structs.asdict(entry) | {"body": body}
+            self._log_file.write(json.dumps(fields, ensure_ascii=False) + "\n")
 
     def _change(self, faults: list[Fault], when: str) -> None:
         for hook in faults:
