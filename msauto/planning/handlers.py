@@ -122,9 +122,9 @@ def not_concerned(items: Mapping[str, Json]) -> Iterator[str]:
     for item, sent in items.items():
         if item.startswith("pending:") and not item.startswith(PENDING_PREFIX):
             _, kind, name, *_ = item.split(":")
-            kind = kind.replace("doubt", "the new")
+            what = f"the new {name}" if item.startswith(DOUBT) else f"{kind} {name}"
             yield (
-                f"{kind} {name} is pending since run {mapping(sent).get('run')}, and no task of this run "
+                f"{what} is pending since run {mapping(sent).get('run')}, and no task of this run "
                 "concerns its clip\nrun the playbook that names the clip, or drop it with --forget-pending"
             )
 
