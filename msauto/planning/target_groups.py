@@ -138,8 +138,18 @@ class IntentGroup(Struct, eq=False):
         return min([member.intent.batch for member in self.members], default=0)
 
 
-_KeyedMember = tuple[_Key, IntentGroup | None, IntentGroupMember]
-"""A key, its new group and the member that belongs there; for a title (kind, database, title), groups follow later."""
+class _KeyedMember(NamedTuple):
+    """A member, the key of its group, and a new group for this key; ``None`` for a title: what group it has follows."""
+
+    key: _Key
+    group: IntentGroup | None
+    member: IntentGroupMember
+
+    @property
+    def title(self) -> TitleKey:
+        """The database and the title, of a key that names a title."""
+        _, database, title = self.key
+        return database, title
 
 
 def merge_groups(groups: Sequence[IntentGroup]) -> IntentGroup:
@@ -171,7 +181,7 @@ class Grouping(Struct, frozen=True):
         if not intents:
             return []
         members = await self._members(intents)
-        titles = [(key[1], key[2]) for key, group, _ in members if group is None]
+        titles = [keyed.title for keyed in members if keyed.group is None]
         formers: list[TitleKey] = []
         for intent in intents:
             ref = intent.ref
@@ -180,9 +190,10 @@ class Grouping(Struct, frozen=True):
         key_of = TitleKeys(await _titles_apart(self.reader, titles + formers))
         renames = Renames(intents, key_of) if formers else None
         groups: dict[_Key, IntentGroup] = {}
-        async for key, group, member in in_turns(members):
+        async for keyed in in_turns(members):
+            key, group, member = keyed
             if group is None:
-                _, database, title = key
+                database, title = keyed.title
                 if renames is not None:
                     title = renames.current_title(database, title)
                 key = ("asset", *key_of(database, title))
@@ -200,7 +211,8 @@ class Grouping(Struct, frozen=True):
         async for intent in in_turns(intents):
             ref = intent.ref
             if isinstance(ref, TitleRef):
-                members.append((named_by(ref), None, IntentGroupMember(intent, ref.title)))
+                member = IntentGroupMember(intent, ref.title)
+                members.append(_KeyedMember(named_by(ref), None, member))
             else:
                 members += next(found)
         return members
@@ -211,7 +223,7 @@ class Grouping(Struct, frozen=True):
         group = IntentGroup(*named_by(ref))
         member = IntentGroupMember(intent)
         if not isinstance(ref, SelectRef | IdRef):
-            return [((group.kind, group.name), group, member)]
+            return [_KeyedMember((group.kind, group.name), group, member)]
         try:
             if isinstance(ref, SelectRef):
                 return await self._select(intent, ref)
@@ -221,8 +233,10 @@ class Grouping(Struct, frozen=True):
             group.by_id = AnswerById(address, asset)
         except Exception as error:  # noqa: BLE001 - it is that of one task, and of no other one
             group.error = described(error)
-            return [(("error", ref.database, group.name, str(intent.source.place)), group, member)]
-        return [(("id", ref.database, ref.namespace, ref.identifier), group, member)]
+            key = ("error", ref.database, group.name, str(intent.source.place))
+            return [_KeyedMember(key, group, member)]
+        key = ("id", ref.database, ref.namespace, ref.identifier)
+        return [_KeyedMember(key, group, member)]
 
     async def _select(self, intent: Intent, ref: SelectRef) -> list[_KeyedMember]:
         """Return the entries that fulfil ``where``; a clip is read only where its entry is not enough.
@@ -328,7 +342,8 @@ class _FailedEntry(NamedTuple):
         title = self.entry.title
         group = IntentGroup("asset", database, title, error=described(self.error))
         member = IntentGroupMember(intent, title, self.entry)
-        return ("error", database, title, str(intent.source.place)), group, member
+        key = ("error", database, title, str(intent.source.place))
+        return _KeyedMember(key, group, member)
 
 
 class _Selection(Struct):
@@ -382,12 +397,10 @@ class _Selection(Struct):
     def keyed_members(self) -> list[_KeyedMember]:
         """Return the targets in error, then the members."""
         database = self.ref.database
-        keyed: list[_KeyedMember] = [
-            failed.as_target(self.intent, database) for failed in self.failed
-        ]
+        keyed = [failed.as_target(self.intent, database) for failed in self.failed]
         for member in self.members:
             if member.title is not None:
-                keyed.append((("asset", database, member.title), None, member))
+                keyed.append(_KeyedMember(("asset", database, member.title), None, member))
         return keyed
 
 
