@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from msauto.api import stages
 from msauto.api.attempts import Attempt
 from msauto.api.inputs import Inputs
 from msauto.api.loading import Loaded
 from msauto.api.run import RunOptions
+from msauto.api.workplace import StageContext
 from msauto.cli.flags import Flags
 from msauto.cli.plan_and_apply import RunDialog
 from msauto.cli.watch import RunWatch
+from msauto.concurrency import SystemClock
 from msauto.errors import MsautoError
+from msauto.ledger.ledger import Ledger
 from msauto.model.desired import ResolvedPlaybooks
-from msauto.model.plan import PlanOptions
+from msauto.model.events import ignore
+from msauto.model.plan import Limits, Plan, PlanOptions
 from msauto.playbook.settings import Settings
 from msauto.plugins.simulator.embedded import Simulator
 from msauto.secrets.redaction import Secrets
@@ -69,3 +76,26 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(
                 Flags(inputs=inputs), RunOptions(), Attempt(None, ()), RunWatch(), check=check
             ).run(loaded)
         assert TOKEN not in str(failure.value)
+
+
+class ClosedWorkplace:
+    """Can neither plan nor apply, and tells why with a secret."""
+
+    def planning(self, *_: object) -> Any:
+        """Raise."""
+        raise MsautoError(f"no way to {TOKEN}", remedy="wait")
+
+    applying = planning
+
+
+def test_no_stage_raises_a_secret_whoever_calls_it(tmp_path: Path) -> None:
+    resolved = ResolvedPlaybooks((), secrets=Secrets([TOKEN]))
+    with Ledger.open(tmp_path) as ledger:
+        workplace: Any = ClosedWorkplace()
+        stage = StageContext(ledger, resolved, SystemClock(), workplace=workplace)
+        for work in (
+            stages.make_plan(stage, Limits()),
+            stages.apply_plan(Plan("", ""), stage, ignore),
+        ):
+            with pytest.raises(MsautoError, match=r"no way to \*\*\*"):
+                asyncio.run(work)
