@@ -124,12 +124,18 @@ _ENCODER: Final = json.Encoder(order="sorted", enc_hook=str)
 _WIDTH: Final = 12
 _PLACE: Final = 4
 _NO_PLACE: Final = "-" * _PLACE
+_TWINS: Final = "-"
+"""Before the number of twins: no place has it in its digest."""
+_MOST_TWINS: Final = 999
 _HIDDEN: Final = "*" * _WIDTH
 
 
 def digest(value: Any, place: Hashable = None) -> str:
-    """Return twelve characters: four for the place of an item, eight for all of it."""
+    """Return twelve characters: four for the place of an item, or the number of twins, and eight for all of it."""
     whole = blake2b(canonical(value), digest_size=6).digest()
+    number = _number_of(value)
+    if number != 1:
+        return f"{_TWINS}{number:03}{b2a_base64(whole, newline=False).decode()}"
     if place is None:
         return f"{_NO_PLACE}{b2a_base64(whole, newline=False).decode()}"
     at = blake2b(canonical(place), digest_size=3).digest()
@@ -140,13 +146,26 @@ def part_digest(part: Part) -> str:
     """Return twelve characters: how many values there are in four, so that a loss shows, and eight for all of them."""
     count = 0
     for value in part.values():
-        if isinstance(value, dict) and isinstance(twins := value.get(TWINS), list):
-            count += len(twins)
-        elif value not in ("", [], None):
-            count += 1
+        if value not in ("", [], None):
+            count += _number_of(value)
     whole = blake2b(canonical(part), digest_size=6).digest()
     counted = count.to_bytes(3)  # no answer has more
     return b2a_base64(counted + whole, newline=False).decode()
+
+
+def _number_of(value: Any) -> int:
+    """Return how many items a value is: of twins, up to 999."""
+    twins = value.get(TWINS) if isinstance(value, dict) else None
+    if not isinstance(twins, list):
+        return 1
+    return min(len(twins), _MOST_TWINS)
+
+
+def _number_in(digest_of_thing: str) -> int:
+    """Return how many items were digested."""
+    number = digest_of_thing[1:_PLACE]
+    is_of_twins = digest_of_thing.startswith(_TWINS) and number.isdecimal()
+    return int(number) if is_of_twins else 1
 
 
 def _count_of(digest_of_part: str) -> int:
@@ -536,7 +555,10 @@ def _compare_others(
             comparison.lost.append((aspect, key))
             continue
         live_digest = digest(live, rule.place(live))
-        if live_digest[:_PLACE] != kept_digest[:_PLACE]:
+        number, kept_number = _number_in(live_digest), _number_in(kept_digest)
+        if number < kept_number:
+            comparison.lost.append((aspect, key))
+        elif number == kept_number and live_digest[:_PLACE] != kept_digest[:_PLACE]:
             comparison.moved.append((aspect, key))
         elif live_digest != kept_digest:
             comparison.changed.append((aspect, key))
