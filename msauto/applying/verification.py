@@ -358,7 +358,7 @@ def _bystanders(
 
 
 def _lost_or_moved(comparison: Comparison, found: Sequence[Difference]) -> list[Difference]:
-    """Return the items that are gone or have moved, and the aspects of which no item is known, but less is shown."""
+    """Return which items are gone or have moved, and which aspects, of which one digest is kept, show less."""
     differences: list[Difference] = []
     shows_less: list[Difference] = []
     reported_aspects = {difference.aspect for difference in found}

@@ -79,7 +79,7 @@ def test_the_message_of_an_unexpected_exception_shows_no_secret(
 
 
 class ClosedWorkplace:
-    """Can neither plan nor apply, and tells why with a secret."""
+    """Can neither plan nor apply; the reason contains a secret."""
 
     def planning(self, *_: object) -> Any:
         """Raise."""
