@@ -664,10 +664,16 @@ class ListAspect(Aspect):
         if is_unread:
             raise refuse(described, source, CORRECT_NUMBER)
         consents, remedy = self.about_twins(context, key, len(twins), named)
+        if named is not None and not named.present:
+            consents = consents and not self._is_of_others(named, twins)
         if not consents or not has_key:
             what = f"{described}; a request by this {self.key_called} may take the wrong one"
             raise refuse(what, source, remedy)
         return source
+
+    def _is_of_others(self, absent: ListItem, twins: Sequence[Json]) -> bool:
+        """Return whether one of the twins has not what the entry names besides its key, and would go with them."""
+        return any(self.differs(absent.named, mapping(twin)) for twin in twins)
 
     def _alike(self, items: Sequence[ListItem], twins: Sequence[Json]) -> ListItem | None:
         """Return the first item without a key that one of the twins may be."""
