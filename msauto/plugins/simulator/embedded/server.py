@@ -164,17 +164,13 @@ class SimServer:
                 return proxy_answer(request, database, entry, profile)
             case (_, *_):
                 raise ResourceNotFoundError
-        if address.namespace in (None, "title") and self.dialect.link_titles in ("clip", "other"):
-            entries[0] = structs.replace(entry, title=address.asset or "")  # the title asked for
-        return self._clips(entries)
-
-    def _clips(self, entries: list[SimEntry]) -> HttpAnswer:
-        """Answer with the first entry, or with all clips of a title."""
         twins = [entry for entry in entries if entry.is_home]
         if len(twins) > 1 and self.dialect.title_twins == "both":
             clips = [clip_xml(entry, self.dialect) for entry in twins]
             return xml_answer(f"<Clips>{''.join(clips)}</Clips>", self.dialect)
-        return xml_answer(clip_xml(entries[0], self.dialect), self.dialect)
+        if address.namespace in (None, "title") and self.dialect.link_titles in ("clip", "other"):
+            entry = structs.replace(entry, title=address.asset or "")  # the title asked for
+        return xml_answer(clip_xml(entry, self.dialect), self.dialect)
 
     def _command(self, request: HttpRequest, database: SimDatabase, entry: SimEntry) -> HttpAnswer:
         name = request.param("command") or ""
