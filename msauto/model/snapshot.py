@@ -135,7 +135,7 @@ def digest(value: Any, place: Hashable = None) -> str:
     whole = blake2b(canonical(value), digest_size=6).digest()
     number = _number_of(value)
     if number != 1:
-        return f"{_TWINS}{number:03}{b2a_base64(whole, newline=False).decode()}"
+        return f"{_TWINS}{min(number, _MOST_TWINS):03}{b2a_base64(whole, newline=False).decode()}"
     if place is None:
         return f"{_NO_PLACE}{b2a_base64(whole, newline=False).decode()}"
     at = blake2b(canonical(place), digest_size=3).digest()
@@ -154,11 +154,11 @@ def part_digest(part: Part) -> str:
 
 
 def _number_of(value: Any) -> int:
-    """Return how many items a value is: of twins, up to 999."""
+    """Return how many items a value is: twins are several."""
     twins = value.get(TWINS) if isinstance(value, dict) else None
     if not isinstance(twins, list):
         return 1
-    return min(len(twins), _MOST_TWINS)
+    return len(twins)
 
 
 def _number_in(digest_of_thing: str) -> int:

@@ -196,6 +196,15 @@ def test_a_loss_among_many_is_a_loss(count: int) -> None:
         assert compare({}, seen.items(), {"marker": less}, RULES).lost == [("marker", "")]
 
 
+def test_a_loss_of_one_of_many_twins_is_a_loss() -> None:
+    def markers(count: int) -> dict[str, Json]:
+        return {"1": {TWINS: [{"frame": 1}] * count}}
+
+    seen = Seen.of({"marker": part_digest(markers(1_500))})
+    fewer: Snapshot = {"marker": markers(1_499)}
+    assert compare({}, seen.items(), fewer, RULES).lost == [("marker", "")]
+
+
 def test_a_value_that_reading_does_not_show_is_hidden() -> None:
     shown, never = (
         Effect("field", "user_3", "a", "b", visible=visible) for visible in (True, False)
