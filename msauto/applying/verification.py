@@ -335,6 +335,15 @@ def _bystanders(
     found: Sequence[Difference],
 ) -> _Bystanders:
     """Return what became of all that no request names; ``found`` are the differences of what requests name."""
+    others = (
+        comparison.lost,
+        comparison.moved,
+        comparison.changed,
+        comparison.new,
+        comparison.changed_dependencies,
+    )
+    if not any(others):
+        return _Bystanders([], [])
     seemingly_desired = {(difference.thing[0], difference.shown_as) for difference in found}
     new = [thing for thing in comparison.new if thing not in seemingly_desired]
     unwanted = _unwanted(target, [*new, *_maybe_new(comparison, read)], read)

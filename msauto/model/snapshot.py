@@ -133,9 +133,9 @@ _HIDDEN: Final = "*" * _WIDTH
 def digest(value: Any, place: Hashable = None) -> str:
     """Return twelve characters: four for the place of an item, or the number of twins, and eight for all of it."""
     whole = blake2b(canonical(value), digest_size=6).digest()
-    number = _number_of(value)
-    if number != 1:
-        return f"{_TWINS}{min(number, _MOST_TWINS):03}{b2a_base64(whole, newline=False).decode()}"
+    if isinstance(value, dict) and isinstance(twins := value.get(TWINS), list):
+        number = min(len(twins), _MOST_TWINS)
+        return f"{_TWINS}{number:03}{b2a_base64(whole, newline=False).decode()}"
     if place is None:
         return f"{_NO_PLACE}{b2a_base64(whole, newline=False).decode()}"
     at = blake2b(canonical(place), digest_size=3).digest()
@@ -146,19 +146,13 @@ def part_digest(part: Part) -> str:
     """Return twelve characters: how many values there are in four, so that a loss shows, and eight for all of them."""
     count = 0
     for value in part.values():
-        if value not in ("", [], None):
-            count += _number_of(value)
+        if isinstance(value, dict) and isinstance(twins := value.get(TWINS), list):
+            count += len(twins)
+        elif value not in ("", [], None):
+            count += 1
     whole = blake2b(canonical(part), digest_size=6).digest()
     counted = count.to_bytes(3)  # no answer has more
     return b2a_base64(counted + whole, newline=False).decode()
-
-
-def _number_of(value: Any) -> int:
-    """Return how many items a value is: twins are several."""
-    twins = value.get(TWINS) if isinstance(value, dict) else None
-    if not isinstance(twins, list):
-        return 1
-    return len(twins)
 
 
 def _number_in(digest_of_thing: str) -> int:
@@ -555,12 +549,14 @@ def _compare_others(
             comparison.lost.append((aspect, key))
             continue
         live_digest = digest(live, rule.place(live))
+        if live_digest == kept_digest:
+            continue
         number, kept_number = _number_in(live_digest), _number_in(kept_digest)
         if number < kept_number:
             comparison.lost.append((aspect, key))
         elif number == kept_number and live_digest[:_PLACE] != kept_digest[:_PLACE]:
             comparison.moved.append((aspect, key))
-        elif live_digest != kept_digest:
+        else:
             comparison.changed.append((aspect, key))
     for key, value in part.items():
         is_known = key in kept_digests or key in named_keys
