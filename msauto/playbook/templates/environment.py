@@ -23,7 +23,6 @@ from msauto.playbook.templates.filters import REMOVED
 from msauto.playbook.templates.lookups import lookup
 from msauto.playbook.templates.names import (
     OMIT,
-    Omit,
     TemplateFunctionError,
     TemplateNames,
     UsesAssetError,
@@ -226,7 +225,7 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
     try:
         value = compiled(text, node, expression=expression)(names)
         size_of(value, MAX_VALUE)
-        return value if value is OMIT else _plain(value)
+        return _plain(value)
     except (Need, NoAssetError, UsesAssetError, InputError, RefusedError):
         raise
     except sandbox.MissingNameError as error:
@@ -251,11 +250,11 @@ def _run(text: str, names: TemplateNames, node: SourceNode, *, expression: bool)
 
 
 def _plain(value: Any) -> Any:
-    """Return plain data: tuples become lists; raises for undefined names, functions and ``omit``.
+    """Return plain data: tuples become lists; raises for undefined names and functions.
 
     A list or mapping that is plain is returned as it is.
     """
-    if isinstance(value, Undefined | Omit):
+    if isinstance(value, Undefined):
         str(value)  # raises, with the name
     if isinstance(value, dict):
         spend()
