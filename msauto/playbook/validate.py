@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -250,11 +251,8 @@ def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[
 
 
 def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[str]:
-    for file in sorted(folder.rglob("*")):
+    for file in _files_below(folder, files):
         parts = file.relative_to(folder).parts
-        is_hidden = any(part.startswith(".") for part in parts)
-        if is_hidden or not may_be_file(file):
-            continue
         if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
             foreign.append(str(file))
         elif file.suffix in _ENDINGS and _is_inside(file, folder, files):
@@ -262,6 +260,24 @@ def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[s
                 foreign.append(str(file))
             else:
                 yield str(file)
+
+
+def _files_below(folder: Path, files: Files) -> list[Path]:
+    """Return the files that are not hidden; a folder that this user may not read is a problem."""
+
+    def tell(error: OSError) -> None:
+        why = f"the folder cannot be read: {error.strerror}"
+        place = SourceLocation(str(error.filename))
+        files.problems.append(Problem(why, place, "check its permissions", kind="file"))
+
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, onerror=tell):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            file = Path(place, name)
+            if not name.startswith(".") and may_be_file(file):
+                found.append(file)
+    return sorted(found)
 
 
 def _is_inside(file: Path, folder: Path, files: Files) -> bool:
