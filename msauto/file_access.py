@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from msauto.errors import MsautoError
-from msauto.file_writing import is_device_name
+from msauto.file_writing import is_device_name, part_beside
 
 NO_PATH: Final = (OSError, ValueError, RuntimeError)
 """What a name that cannot be a path raises, and a loop of symbolic links."""
@@ -278,6 +278,11 @@ class WriteAccess:
                 remedy="use a path inside it, or allow its folder in msauto.toml: [download] folders",
             )
         self._check_parts(name, given, real, root)
+        if _is_too_long(real):
+            raise MsautoError(
+                f"{name!r} is longer than a path of this system",
+                remedy="use shorter names, or fewer folders",
+            )
         if os.path.isdir(real) or name.endswith(("/", os.sep)):  # noqa: PTH112 - no error for a path that is too long
             raise MsautoError(f"{name!r} is a folder", remedy="add a file name")
         self._check_name(name, real, content)
@@ -356,6 +361,17 @@ def _why_not_a_part(part: str) -> str:
     if folded(part) in _FOLDERS_OF_PROGRAMS:
         return "msauto or CI reads what is there"
     return ""
+
+
+def _is_too_long(path: Path) -> bool:
+    """Return whether this system takes no such path, or not that of the unfinished file beside it."""
+    for written in (path, part_beside(path)):
+        try:
+            written.lstat()
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                return True
+    return False
 
 
 def is_stream(name: str) -> bool:

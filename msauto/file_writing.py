@@ -27,7 +27,7 @@ class NewFile:
         if path.exists() and not path.is_file():
             self._file = path.open("wb")
             return
-        self._part = path.with_name(f".msauto-{secrets.token_hex(8)}.part")
+        self._part = part_beside(path)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         number = os.open(self._part, flags, 0o666 if mode is None else mode)
         self._file = os.fdopen(number, "wb")
@@ -53,6 +53,11 @@ class NewFile:
         self._file.close()
         if self._part is not None:
             self._part.unlink(missing_ok=True)
+
+
+def part_beside(path: Path) -> Path:
+    """Return the path under which a file is written until it is complete."""
+    return path.with_name(f".msauto-{secrets.token_hex(8)}.part")
 
 
 def write_file(path: Path, pieces: Iterable[str | bytes], mode: int | None = None) -> None:

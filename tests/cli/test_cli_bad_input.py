@@ -45,10 +45,12 @@ def test_a_plan_is_kept_whole_and_for_its_owner(desk: Desk) -> None:
         ("validate", LONG),
         ("plan", *INV, "far.yml"),
         ("plan", *INV, "play.yml", "--state-dir", LONG),
+        ("plan", *INV, "still.yml"),
     ],
     ids=[
         *("forks", "a limit", "a fault", "a port", "a deep file", "a state folder"),
         *("an inventory", "a playbook", "a plan", "what is validated", "variables", "a ledger"),
+        "a path",
     ],
 )
 def test_what_is_long_or_deep_or_has_a_nul_is_one_error(
@@ -57,6 +59,8 @@ def test_what_is_long_or_deep_or_has_a_nul_is_one_error(
     desk.comment("new")
     desk.write("deep.yml", "[" * 3000 + "]" * 3000)
     desk.write("far.yml", [{"hosts": "all", "vars_files": [[LONG, "play.yml"]], "tasks": []}])
+    still = {"title": "EP001", "dest": f"{'out/' * 1020}still.png"}
+    desk.play({"thumbnail": still}, name="still.yml")
     sourced = desk.run(*arguments)
     assert (sourced.code, sim.log) == (1, []), sourced
     sourced.one_error("→")
@@ -71,6 +75,7 @@ def test_what_is_long_or_deep_or_has_a_nul_is_one_error(
         ("plan", *INV, "closed/play.yml"),
         ("plan", *INV, "far.yml"),
         ("validate", "closed/play.yml"),
+        ("validate", "."),
         ("apply", "--yes", "closed/plan.json"),
         ("plan", *INV, "play.yml", "--state-dir", "closed/state"),
         ("vars", "studio-a", "-i", "closed/inventory.yml"),
