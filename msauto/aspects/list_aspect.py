@@ -25,6 +25,7 @@ from msauto.aspects.plan_builder import (
     doubts_of,
     is_kept,
     left_alone,
+    quoted,
     refuse,
     tell_doubt,
 )
@@ -804,7 +805,7 @@ class ListAspect(Aspect):
     def _called(self, key: str, value: Json) -> str:
         """Return how a thing of a run is called in messages; one without a key yet by its value."""
         if key.startswith(NEW):
-            return f"the new {self.called} {value}"
+            return f"the new {self.called} ({quoted(value)})"
         return f"{self.called} {self.prefix}{key}"
 
     # Shown -----------------------------------------------------------------------------------------------------------

@@ -269,17 +269,17 @@ def length_of(asset: Asset) -> Sequence[str]:
 
 def left_alone(what: str, live: Json, wrote: Json) -> str:
     """Return the warning that undo leaves something alone that has changed since."""
-    return f"{what} is left alone: {_now(live)}, and the run wrote {_quoted(wrote)}"
+    return f"{what} is left alone: {_now(live)}, and the run wrote {quoted(wrote)}"
 
 
 def _now(live: Json) -> str:
     if live is None:
         return "it no longer exists"
     verb = "has" if isinstance(live, dict) else "is"
-    return f"it {verb} {_quoted(live)} now"
+    return f"it {verb} {quoted(live)} now"
 
 
-def _quoted(value: Json) -> str:
+def quoted(value: Json) -> str:
     """Return a value as messages quote it: of an item, the attributes that it has."""
     if not isinstance(value, dict):
         return repr(value)
@@ -331,7 +331,7 @@ def _changed(left: Json, live: Json) -> str:
         return f"{_now(live)}, and no run made it"
     if isinstance(left, dict) and isinstance(live, dict):
         live = {name: live.get(name) for name in left}
-    return f"{_now(live)}, and the run left {_quoted(left)}"
+    return f"{_now(live)}, and the run left {quoted(left)}"
 
 
 class Doubt(Struct, frozen=True):
