@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -37,15 +38,20 @@ def list_runs(
     place: LedgerPlace,
     *,
     batch: str | None = None,
+    limit: str | None = None,
     since: timedelta | None = None,
     every: bool = False,
 ) -> PastRuns:
     """Return what ran in the repository of the working folder; without one, or with ``every``, all that ran.
 
-    ``batch``: only this batch and its runs. ``since``: only what started in this time.
+    ``batch``: only this batch and its runs. ``limit``: only runs with a target of one of these servers: globs,
+    separated by commas or colons. ``since``: only what started in this time.
     """
     with Ledger.open(place, readonly=True) as ledger:
         attempts, name = ledger.attempts(), ledger.name
+        if limit is not None:
+            meant = ledger.runs_on(partial(_is_meant, limit))
+            attempts = [run for run in attempts if run.run in meant]
     repository = None if every else find_repository(Path())
     earliest = None if since is None else datetime.now(UTC) - since
     runs = []
@@ -85,13 +91,12 @@ def list_changes(
 ) -> tuple[PastTarget, ...]:
     """Return what runs changed of assets, or found changed outside, newest first; runs as in :func:`list_runs`.
 
-    ``title`` is a glob, ``limit`` holds globs of servers, separated by commas or colons.
+    ``title`` is a glob.
     """
     runs = {run.run: run for run in list_runs(place, since=since, every=every).runs}
-    servers = [glob.strip() for glob in (limit or "*").replace(",", ":").split(":")]
 
     def is_meant(server: str, name: str) -> bool:
-        return matches(title, [name]) and any(fnmatchcase(server, glob) for glob in servers)
+        return matches(title, [name]) and (limit is None or _is_meant(limit, server))
 
     changes = []
     with Ledger.open(place, readonly=True) as ledger:
@@ -102,6 +107,11 @@ def list_changes(
             if changed and run in runs:
                 changes.append(PastTarget(runs[run], _as_left(record)))
     return tuple(changes)
+
+
+def _is_meant(limit: str, server: str) -> bool:
+    globs = [glob.strip() for glob in limit.replace(",", ":").split(":")]
+    return any(fnmatchcase(server, glob) for glob in globs)
 
 
 def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails | None]:

@@ -345,6 +345,11 @@ class Ledger:
         with self._store.decoding():
             return history.read_targets(self._store, number, positions, begun=begun)
 
+    def runs_on(self, is_meant: Callable[[str], bool]) -> set[str]:
+        """Return the runs that have a target of a server that is meant."""
+        rows = "SELECT DISTINCT run.name, target.server FROM target JOIN run ON run.id = target.run"
+        return {run for run, server in self._store.read(rows) if is_meant(server)}
+
     def assets_called(
         self, is_meant: Callable[[str, str], bool]
     ) -> Iterator[tuple[str, TargetRecord]]:

@@ -59,13 +59,15 @@ _STATUS: Final[Mapping[RunStatus, str]] = {
 }
 _NARROWEST: Final = 40
 """Columns of an outcome beside the run; on a narrower terminal it is below."""
+_MOST_LISTED: Final = 20
+"""How many runs are listed without ``-n``."""
 _MOST_OUTSIDE: Final = 10
 """How many things that were changed outside a run shows without ``-v``."""
 
 
 @click.command("history", cls=HelpCommand)
 @click.argument("run", required=False)
-@option("-n, --number N", "So many runs; default 20.", type=WholeNumber(1, 10**6), default=20)
+@option("-n, --number N", "So many runs; default 20.", type=WholeNumber(1, 10**6))
 @option("--batch NAME", "Only this batch and its runs.")
 @option("--since AGE", "Only what started in this time, such as 26h or 7d.", callback=parse_age)
 @option("--all", "Also the runs of other repositories.", "every")
@@ -75,7 +77,7 @@ def command(
     *,
     flags: Flags,
     run: str | None,
-    number: int,
+    number: int | None,
     every: bool,
     batch: str | None,
     since: timedelta | None,
@@ -91,16 +93,18 @@ def command(
     msauto.toml or .git, and those below it) the list has the runs of this repository.
     """
     ledger = flags.inputs.ledger
+    limit = flags.inputs.given.limit
     if title is not None:
         if run is not None or batch is not None:
             what = "RUN" if run is not None else "--batch"
             raise click.UsageError(
                 f"--title cannot be used with {what}\n  → leave one of the two out"
             )
-        limit = flags.inputs.given.limit
-        _show_journal(list_changes(ledger, title, limit=limit, since=since, every=every), flags)
+        changes = list_changes(ledger, title, limit=limit, since=since, every=every)
+        _show_journal(_of_newest(changes, number), flags)
     elif run is None:
-        _list_runs(list_runs(ledger, batch=batch, since=since, every=every), flags, number)
+        found = list_runs(ledger, batch=batch, limit=limit, since=since, every=every)
+        _list_runs(found, flags, number or _MOST_LISTED)
     else:
         summary, details = read_attempt(ledger, run)
         if summary.is_batch:
@@ -177,6 +181,12 @@ def _show_attempt(summary: RunSummary, flags: Flags) -> None:
         job = sockets.find("records", "batch").render_attempt(flags.inputs.ledger, summary)
         if job:
             print_result(f"\n{job}")
+
+
+def _of_newest(found: Sequence[PastTarget], number: int | None) -> Sequence[PastTarget]:
+    """Return what the newest runs changed, so many of them; without a number, what all did."""
+    newest = list(dict.fromkeys(past.run.run for past in found))[:number]
+    return [past for past in found if past.run.run in newest]
 
 
 def _show_journal(found: Sequence[PastTarget], flags: Flags) -> None:
