@@ -112,9 +112,12 @@ class AssetCommands(Operation):
             parts.append(f"{name}={context.hide(value)}")
         key = " ".join(parts)
         called = f"{context.title}: the command {key} was sent"
+        builder = context.builder
         mode: Json = desired.run
-        if mode == "once" and self.was_sent(context, key, called):
-            return
+        if mode == "once":
+            is_planned = any(change.thing == (self.name, key) for change in builder.changes)
+            if is_planned or self.was_sent(context, key, called):
+                return
         if mode == "changed" and not cause.handler:
             pending = self._pending_since(context, key, called)
             if pending is None:
@@ -125,7 +128,6 @@ class AssetCommands(Operation):
         feature = requests.feature_of_command(desired.name)
         if feature is not None:
             requests.require(context.server, feature)
-        builder = context.builder
         address = context.address
         number = builder.run(self.name, key, dict(desired.params), desired.source, cause)
         sent = desired.params
