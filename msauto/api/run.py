@@ -134,7 +134,9 @@ class RunOptions(Struct, frozen=True):
     def limits(self, settings: Settings) -> Limits:
         """Return the limits of the settings, with what is allowed for this run."""
         limits = settings.limits
-        changed = {"delete_assets": max(self.allow_delete or 0, limits.delete_assets)}
+        changed: dict[str, int] = {}
+        if self.allow_delete is not None:
+            changed["delete_assets"] = self.allow_delete
         if self.allow_remove is not None:
             changed["allow_remove"] = self.allow_remove
         if self.allow_requests is not None:
