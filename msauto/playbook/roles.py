@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msauto.documents.document import SourceNode
 from msauto.errors import nearest
+from msauto.file_access import may_be_there
 from msauto.playbook.input_files import Files, beside
 from msauto.playbook.variables import Level, Variable, read_variables
 
@@ -39,8 +40,11 @@ def find_role(name: str, places: Sequence[str], node: SourceNode) -> str:
 
 def main_file(folder: str, part: str) -> str:
     """Return the main file of a part of a role; empty if the role has no such part."""
-    paths = (str(Path(folder, part, f"main{ending}")) for ending in _ENDINGS)
-    return next(filter(os.path.lexists, paths), "")
+    for ending in _ENDINGS:
+        path = str(Path(folder, part, f"main{ending}"))
+        if os.path.lexists(path) or may_be_there(path):
+            return path
+    return ""
 
 
 def role_of(file: str) -> str:

@@ -107,6 +107,25 @@ def test_variables_that_this_user_may_not_read_are_not_left_out(desk: Desk, sim:
     sourced.one_error("group_vars/all: the folder cannot be read: Permission denied", "→")
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everywhere")
+@pytest.mark.parametrize("part", ["tasks", "handlers", "defaults", "vars", "meta"])
+def test_parts_of_a_role_that_this_user_may_not_read_are_not_left_out(
+    desk: Desk, sim: Simulator, part: str
+) -> None:
+    desk.write("play.yml", [{"hosts": "all", "database": "NEWS", "roles": ["films"], "tasks": []}])
+    role = desk.folder / "roles" / "films"
+    for folder in ("tasks", "handlers", "defaults", "vars", "meta"):
+        (role / folder).mkdir(parents=True)
+    tasks = [{"asset": {"title": "Long Film", "fields": {"comment": "new"}}}]
+    desk.write("roles/films/tasks/main.yml", tasks)
+    closed = role / part
+    closed.chmod(0o000)
+    sourced = desk.run("plan", *INV, "play.yml")
+    closed.chmod(0o700)
+    assert (sourced.code, sourced.out, sim.log) == (1, "", []), sourced
+    sourced.one_error(f"roles/films/{part}/main.yml: the file cannot be read: Permission", "→")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_state_folder_without_permission(desk: Desk, sim: Simulator, tmp_path: Path) -> None:
     desk.comment("new")
