@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import count
@@ -307,12 +307,19 @@ class SegmentRequests:
     def _places(
         self, matching: Matching, created: Sequence[ListItem], going: Collection[str]
     ) -> dict[ListItem, int]:
-        """Return the numbers that a server gives by the starts of segments; refuse any other that a task names."""
+        """Return the numbers that a server gives by the starts of segments; refuse any other that a task names.
+
+        Which of the segments of one start has which number is known only while none of them is made again.
+        """
         start_of: dict[ListItem, int] = {}
+        unchanged: set[ListItem] = set()
         untouched = self.live.keys() - going
         for item, key in matching.pairs:
-            start_of[item] = _start_of({**self.live[key], **item.named})
+            live = self.live[key]
+            start_of[item] = _start_of({**live, **item.named})
             untouched.discard(key)
+            if not self.rule.differs(item.named, live):
+                unchanged.add(item)
         for item in created:
             start_of[item] = _start_of(item.named)
         starts = [_start_of(self.live[key]) for key in untouched]
@@ -321,7 +328,19 @@ class SegmentRequests:
         places: dict[ListItem, int] = {}
         for item, start in start_of.items():
             places[item] = number = bisect_left(starts, start) + 1
-            if item.key not in (None, str(number)) and not item.ours:
+            last = bisect_right(starts, start)
+            if item.key is None or item.ours:
+                continue
+            if item in unchanged and number <= int(item.key) <= last:
+                continue
+            if number < last:
+                raise refuse(
+                    f"segment {item.key} starts where another one does: this server numbers segments by their "
+                    "starts, and which number it would get is not known",
+                    item.source,
+                    "leave the numbers out (dialect `segment_numbers`)",
+                )
+            if item.key != str(number):
                 raise refuse(
                     f"segment {item.key} would get the number {number}: this server numbers segments by their starts",
                     item.source,
