@@ -11,7 +11,7 @@ from typing import Any
 
 from msauto.plugins.simulator.embedded import SimDialect
 from tests.dialects.case_end import path_of
-from tests.dialects.case_seed import Case
+from tests.dialects.case_seed import Case, file_of
 
 BY_DIALECT: Mapping[str, tuple[str, ...]] = {
     "asset/absent_while_a_link_in_doubt_shows_it": ("Playout/Film tonight",),
@@ -127,6 +127,17 @@ def _text_loses(case: Case, _: SimDialect, ours: Ours) -> str:
     )
 
 
+def _shown_file(case: Case, server: SimDialect, ours: Ours) -> str:
+    """A guid that the channel shows for the file of another item."""
+    if "error" in case.sourced or (server.rss_guid, ours["rss_guid"]) != ("file", "file"):
+        return ""
+    live = case.sourced.get("live") or {}
+    shown_files = {file_of(item["guid"], case) for item in live.get("items", ())}
+    items = [item for args in case.channels for item in args["items"] if "file" not in item]
+    is_shown = any(item["guid"] in shown_files for item in items if item.get("state") != "absent")
+    return "would show beside the live item" if is_shown else ""
+
+
 def _version(case: Case, server: SimDialect, _: Ours) -> str:
     """A hidden field is written once, and a version that cannot write it is an error."""
     named = any("user_0" in args.get("fields", {}) for args in case.assets)
@@ -154,6 +165,7 @@ RULES: tuple[Rule, ...] = (
     _in_point,
     _before_in_point,
     _text_loses,
+    _shown_file,
 )
 
 
