@@ -485,12 +485,13 @@ def _run_end(case: Case, news: Store | None, module: str, args: Store, changed: 
     key = "command:" + " ".join(
         [args["name"], *(f"{name}={value}" for name, value in args.get("params", {}).items())]
     )
-    done = args.get("run") == "once" and key in case.ledger
-    if done or (args.get("run") == "changed" and not changed):
-        return
     namespace, _, number = args.get("id", "").partition(":")
     address = {"ns": namespace, "id": number} if namespace else {}
-    clip["partner"].append({"command": args["name"], **address, **args.get("params", {})})
+    sent = {"command": args["name"], **address, **args.get("params", {})}
+    done = args.get("run") == "once" and (key in case.ledger or sent in clip["partner"])
+    if done or (args.get("run") == "changed" and not changed):
+        return
+    clip["partner"].append(sent)
     if args["name"] == "PARTNER_MOVE_TO_ASSET":
         clip["entries"][0]["folder"] = ["Cards", args["params"]["asset_id"]]
         news["folders"] += [["Cards"], clip["entries"][0]["folder"]]
