@@ -474,8 +474,8 @@ def server_keys(
         value = block.value
         if isinstance(value, UnrenderedTemplate):
             value = render_data(value, scope, block.node, keep=keep)
-            check_texts(value, block.node)
         if not isinstance(value, dict):
+            check_texts(value, block.node)
             host = SourceNode(block.node.document, block.node.path[:-1])
             read_as(HostArgs, {"server": value}, host)
             continue
