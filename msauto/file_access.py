@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
@@ -50,6 +50,23 @@ def may_be_file(path: str | Path) -> bool:
 def is_folder(path: str | Path) -> bool:
     """Return whether a folder is at a path, and this user may look."""
     return os.path.isdir(path)  # noqa: PTH112 - no error
+
+
+def files_below(
+    folder: Path, is_read: Callable[[str], bool], refuse: Callable[[OSError], None]
+) -> list[Path]:
+    """Return the files in a folder and below, sorted; ``refuse`` gets the error of a folder that cannot be read.
+
+    ``is_read`` decides by the name of a file or folder whether it counts.
+    """
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = filter(is_read, folders)
+        for name in filter(is_read, names):
+            file = Path(place, name)
+            if may_be_file(file):
+                found.append(file)
+    return sorted(found)
 
 
 # Repositories ---------------------------------------------------------------------------------------------------------

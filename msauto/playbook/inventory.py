@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -14,7 +13,7 @@ from msgspec import Struct
 
 from msauto.documents.document import Document, Problems, SourceNode, outside_node
 from msauto.errors import InputError, Problem, nearest
-from msauto.file_access import is_folder, may_be_file, may_be_there
+from msauto.file_access import files_below, is_folder, may_be_there
 from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
 from msauto.playbook.input_files import Files
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
@@ -88,7 +87,7 @@ def inventory_files(path: str) -> list[str]:
     try:
         files = sorted(Path(path).iterdir())
     except OSError as error:
-        raise _not_read(path, error) from error
+        raise folder_not_read(path, error) from error
     inventories: list[str] = []
     for file in files:
         if file.suffix in _ENDINGS and not file.name.startswith("."):
@@ -275,23 +274,19 @@ def _files_below(folder: Path) -> list[Path]:
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, NotADirectoryError):
-            raise _not_read(error.filename, error) from error
+            raise folder_not_read(error.filename, error) from error
 
-    files: list[Path] = []
-    if may_be_there(folder):
-        for place, folders, names in os.walk(folder, onerror=refuse):
-            folders[:] = filter(_is_read, folders)
-            for name in filter(_is_read, names):
-                if may_be_file(Path(place, name)):
-                    files.append(Path(place, name))
-    return sorted(files)
+    if not may_be_there(folder):
+        return []
+    return files_below(folder, _is_read, refuse)
 
 
 def _is_read(name: str) -> bool:
     return not (name.startswith(".") or name.endswith("~"))
 
 
-def _not_read(folder: str, error: OSError) -> InputError:
+def folder_not_read(folder: str, error: OSError) -> InputError:
+    """Return the error of a folder that this user may not read."""
     remedy = "check its permissions"
     return outside_node(folder).error(
         f"the folder cannot be read: {error.strerror}", remedy, kind="file"

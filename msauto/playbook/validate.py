@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +15,14 @@ from msgspec import Struct, structs
 from msauto.aspects import contradictions
 from msauto.documents.document import Document, Problems, SourceNode, is_template
 from msauto.errors import Problem, SourceLocation, did_you_mean, in_order
-from msauto.file_access import is_folder, may_be_file, may_be_there
+from msauto.file_access import files_below, is_folder, may_be_there
 from msauto.model import desired as model
 from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
 from msauto.playbook.input_files import Files, how_to_find, is_encrypted
+from msauto.playbook.inventory import folder_not_read
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import resolve_plays, tag_problems
 from msauto.playbook.roles import role_of
@@ -251,7 +251,10 @@ def _walked(paths: Sequence[str], files: Files, foreign: list[str]) -> Iterator[
 
 
 def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[str]:
-    for file in _files_below(folder, files):
+    def tell(error: OSError) -> None:
+        files.problems.extend(folder_not_read(error.filename, error).problems)
+
+    for file in files_below(folder, _is_read, tell):
         parts = file.relative_to(folder).parts
         if "molecule" in parts or file.suffix in {".ini", ".cfg"} or file.name == "hosts":
             foreign.append(str(file))
@@ -262,22 +265,8 @@ def _walked_folder(folder: Path, files: Files, foreign: list[str]) -> Iterator[s
                 yield str(file)
 
 
-def _files_below(folder: Path, files: Files) -> list[Path]:
-    """Return the files that are not hidden; a folder that this user may not read is a problem."""
-
-    def tell(error: OSError) -> None:
-        why = f"the folder cannot be read: {error.strerror}"
-        place = SourceLocation(str(error.filename))
-        files.problems.append(Problem(why, place, "check its permissions", kind="file"))
-
-    found: list[Path] = []
-    for place, folders, names in os.walk(folder, onerror=tell):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            file = Path(place, name)
-            if not name.startswith(".") and may_be_file(file):
-                found.append(file)
-    return sorted(found)
+def _is_read(name: str) -> bool:
+    return not name.startswith(".")
 
 
 def _is_inside(file: Path, folder: Path, files: Files) -> bool:
