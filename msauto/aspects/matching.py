@@ -167,10 +167,7 @@ def _pair(
     An explicit key is that item. Of the rest, what shares the surest handle is paired first, and of that what differs
     least.
     """
-    removed_keys: dict[str | None, bool] = {}  # whether the live item is as its task names it
-    for item in absent:
-        value = live.items.get(item.key or "")
-        removed_keys[item.key] = value is not None and not live.misses(item.named, value)
+    removed_keys = _removed_keys(absent, live)
     index_of_key = {item.key: index for index, item in enumerate(present)}
     claimed_keys = index_of_key.keys() - removed_keys.keys()
     paired: dict[int, str] = {}
@@ -197,6 +194,15 @@ def _pair(
             paired[index] = key
             claimed_keys.add(key)
     return paired
+
+
+def _removed_keys(absent: Sequence[ListItem], live: _LiveList) -> dict[str | None, bool]:
+    """Return the keys that tasks remove, each with whether its live item is as the task names it."""
+    removed_keys: dict[str | None, bool] = {}
+    for item in absent:
+        value = live.items.get(item.key or "")
+        removed_keys[item.key] = value is not None and not live.misses(item.named, value)
+    return removed_keys
 
 
 def _unnamed(live: Items, named: Iterable[Collection[str | None]]) -> list[str]:

@@ -132,14 +132,14 @@ _HIDDEN: Final = "*" * _WIDTH
 
 def digest(value: Any, place: Hashable = None) -> str:
     """Return twelve characters: four for the place of an item, or the number of twins, and eight for all of it."""
-    whole = blake2b(canonical(value), digest_size=6).digest()
+    whole = b2a_base64(blake2b(canonical(value), digest_size=6).digest(), newline=False).decode()
     if isinstance(value, dict) and isinstance(twins := value.get(TWINS), list):
         number = min(len(twins), _MOST_TWINS)
-        return f"{_TWINS}{number:03}{b2a_base64(whole, newline=False).decode()}"
+        return f"{_TWINS}{number:03}{whole}"
     if place is None:
-        return f"{_NO_PLACE}{b2a_base64(whole, newline=False).decode()}"
-    at = blake2b(canonical(place), digest_size=3).digest()
-    return b2a_base64(at + whole, newline=False).decode()
+        return _NO_PLACE + whole
+    at = b2a_base64(blake2b(canonical(place), digest_size=3).digest(), newline=False).decode()
+    return at + whole
 
 
 def part_digest(part: Part) -> str:
