@@ -6,6 +6,7 @@ import hashlib
 import json
 import os.path
 import re
+import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -23,6 +24,8 @@ from msauto.file_access import (
     WriteAccess,
     find_repository,
     leads_out,
+    may_be_file,
+    may_be_there,
     open_regular,
     repository_around,
     repository_of,
@@ -136,7 +139,7 @@ class Files:
         names: list[str] = []
         for file in folder.iterdir():
             is_hidden = file.name.startswith(".") and not pattern.startswith(".")
-            if not is_hidden and fnmatchcase(file.name, pattern) and file.is_file():
+            if not is_hidden and fnmatchcase(file.name, pattern) and may_be_file(file):
                 names.append(file.name)
         return sorted(names)
 
@@ -242,7 +245,7 @@ class LookupContext(Struct, frozen=True):
 
     def _path(self, name: str) -> Path:
         """Return where a file is: in the folder of files of the role, else beside the playbook."""
-        if self.first is not None and (self.first / name).exists():
+        if self.first is not None and may_be_there(self.first / name):
             return self.first / name
         return self.folder / name
 
@@ -346,14 +349,15 @@ def _read(path: str, opened: Sequence[Path]) -> bytes:
 
 
 def _why_not_read(file: Path, opened: Sequence[Path]) -> tuple[str, str]:
-    """Return why a file is not opened at all, and what to do; empty if it is."""
-    if file.is_dir():
-        return "it is a folder", "use a file in it"
-    if not file.is_file():
-        if file.exists():
-            return "it is a device or a pipe", "save its content as a file"
+    """Return why a file is not opened at all, and what to do; empty if it is. Raises where this user may not look."""
+    if not may_be_there(file):
         return "not found", how_to_find(str(file))
-    size = file.stat().st_size
+    status = file.stat()
+    if stat.S_ISDIR(status.st_mode):
+        return "it is a folder", "use a file in it"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is a device or a pipe", "save its content as a file"
+    size = status.st_size
     if size > _MOST_MIB * 2**20:
         why = f"its size is {-(-size // 2**20)} MiB, and the limit is {_MOST_MIB} MiB"
         return why, "split it, or read a table with lookup('csv', …)"
