@@ -52,11 +52,14 @@ Then add your servers to inventory.yml, and read README.md."""
 
 
 def repository() -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a new repository: relative path and content; its schemas last."""
+    """Yield the files of a new repository: relative path and content; its schemas last.
+
+    Of what an installation holds beside them, bytecode is not part of it.
+    """
     root = Path(__file__).parents[1] / "skeleton"
     files = {}
     for path in root.rglob("*"):
-        if path.is_file():
+        if path.is_file() and path.suffix != ".pyc":
             name = path.relative_to(root).as_posix()
             files[_HIDDEN.sub(".", name)] = path
     for name, path in sorted(files.items()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import re
 import shutil
@@ -41,6 +42,13 @@ FILES = {
         for name in ("batch", "handlers", "inventory", "playbook", "settings", "tasks")
     ),
 }
+
+
+def test_bytecode_of_an_installation_is_not_part_of_a_repository() -> None:
+    """Pip compiles what it installs, also what a new repository gets."""
+    compileall.compile_dir(ROOT / "msauto" / "cli" / "skeleton", quiet=1)
+    names = [name for name, _ in repository()]
+    assert sorted(names) == sorted(FILES)
 
 
 @pytest.fixture(scope="module")
