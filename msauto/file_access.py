@@ -43,8 +43,9 @@ def may_be_there(path: str | Path) -> bool:
 
 def may_be_file(path: str | Path) -> bool:
     """Return whether a file is at a path, or this user may not look."""
-    may_not_look = may_be_there(path) and not os.path.exists(path)  # noqa: PTH110 - no error
-    return may_not_look or os.path.isfile(path)  # noqa: PTH113 - no error
+    if os.path.isfile(path):  # noqa: PTH113 - no error
+        return True
+    return may_be_there(path) and not os.path.exists(path)  # noqa: PTH110 - no error
 
 
 def is_folder(path: str | Path) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -50,8 +49,8 @@ def list_runs(
     with Ledger.open(place, readonly=True) as ledger:
         attempts, name = ledger.attempts(), ledger.name
         if limit is not None:
-            meant = ledger.runs_on(partial(_is_meant, limit))
-            attempts = [run for run in attempts if run.run in meant]
+            runs_there = ledger.runs_on(_servers_of(limit))
+            attempts = [run for run in attempts if run.run in runs_there]
     repository = None if every else find_repository(Path())
     earliest = None if since is None else datetime.now(UTC) - since
     runs = []
@@ -94,9 +93,10 @@ def list_changes(
     ``title`` is a glob.
     """
     runs = {run.run: run for run in list_runs(place, since=since, every=every).runs}
+    is_server = _servers_of(limit or "*")
 
     def is_meant(server: str, name: str) -> bool:
-        return matches(title, [name]) and (limit is None or _is_meant(limit, server))
+        return matches(title, [name]) and is_server(server)
 
     changes = []
     with Ledger.open(place, readonly=True) as ledger:
@@ -109,9 +109,10 @@ def list_changes(
     return tuple(changes)
 
 
-def _is_meant(limit: str, server: str) -> bool:
+def _servers_of(limit: str) -> Callable[[str], bool]:
+    """Return the question whether a server matches one of these globs."""
     globs = [glob.strip() for glob in limit.replace(",", ":").split(":")]
-    return any(fnmatchcase(server, glob) for glob in globs)
+    return lambda server: any(fnmatchcase(server, glob) for glob in globs)
 
 
 def read_attempt(place: LedgerPlace, name: str) -> tuple[RunSummary, RunDetails | None]:

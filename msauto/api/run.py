@@ -438,9 +438,8 @@ async def apply_unasked(loaded: Loaded, options: RunOptions, notify: Notify = ig
         except asyncio.CancelledError:
             if is_applying:
                 stop()
-            elif (
-                not was_cancelled
-            ):  # once: more of them must not interrupt the closing of connections
+            elif not was_cancelled:
+                # Once: more of them must not interrupt the closing of connections.
                 task.cancel()
             was_cancelled = True
     result = task.result()

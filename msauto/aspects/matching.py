@@ -121,9 +121,8 @@ def match(
             by_handle[handle][key] = value
     live_list = _LiveList(live, by_handle, misses, prefix)
     paired = _pair(present, absent, live_list)
-    matching = Matching(
-        live, [(item, paired.get(index)) for index, item in enumerate(present)], explicit
-    )
+    pairs = [(item, paired.get(index)) for index, item in enumerate(present)]
+    matching = Matching(live, pairs, explicit)
     paired_keys = set(paired.values())
     for item in absent:
         _remove(item, matching, paired_keys, live_list)

@@ -619,8 +619,7 @@ class AssetSurvey:
         things = [(doubt.aspect, doubt.key) for doubt in doubts_in(memory)]
         if desired is not None:
             things += self._asked_by_where()
-            for name in _lists_minding_others(desired):
-                things += _left_things(memory, (name,))
+            things += _left_things(memory, _lists_minding_others(desired))
         needed = _needs_of(things)
         if desired is not None:
             for name, part in desired.parts.items():

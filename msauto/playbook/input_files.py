@@ -348,6 +348,14 @@ def _read(path: str, opened: Sequence[Path]) -> bytes:
     raise outside_node(path).error(f"the file cannot be read: {why}", remedy, kind="file")
 
 
+def folder_not_read(folder: str, error: OSError) -> InputError:
+    """Return the error of a folder that this user may not read."""
+    remedy = "check its permissions"
+    return outside_node(folder).error(
+        f"the folder cannot be read: {error.strerror}", remedy, kind="file"
+    )
+
+
 def _why_not_read(file: Path, opened: Sequence[Path]) -> tuple[str, str]:
     """Return why a file is not opened at all, and what to do; empty if it is. Raises where this user may not look."""
     if not may_be_there(file):

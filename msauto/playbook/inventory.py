@@ -11,11 +11,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from msauto.documents.document import Document, Problems, SourceNode, outside_node
+from msauto.documents.document import Document, Problems, SourceNode
 from msauto.errors import InputError, Problem, nearest
 from msauto.file_access import files_below, is_folder, may_be_there
 from msauto.playbook.file_kinds import VARS_FOLDERS, check_kind
-from msauto.playbook.input_files import Files
+from msauto.playbook.input_files import Files, folder_not_read
 from msauto.playbook.schema.inventory import InventoryArgs as InventoryFile
 from msauto.playbook.schema.schema_errors import validate_data
 from msauto.playbook.variables import Level, Variable, read_variables
@@ -283,14 +283,6 @@ def _files_below(folder: Path) -> list[Path]:
 
 def _is_read(name: str) -> bool:
     return not (name.startswith(".") or name.endswith("~"))
-
-
-def folder_not_read(folder: str, error: OSError) -> InputError:
-    """Return the error of a folder that this user may not read."""
-    remedy = "check its permissions"
-    return outside_node(folder).error(
-        f"the folder cannot be read: {error.strerror}", remedy, kind="file"
-    )
 
 
 _RESERVED = re.compile(r"[\s,:&!*?\[\]{}]")

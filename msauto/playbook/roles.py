@@ -42,6 +42,7 @@ def main_file(folder: str, part: str) -> str:
     """Return the main file of a part of a role; empty if the role has no such part."""
     for ending in _ENDINGS:
         path = str(Path(folder, part, f"main{ending}"))
+        # A link that leads nowhere, or a folder in which this user may not look: reading it raises.
         if os.path.lexists(path) or may_be_there(path):
             return path
     return ""

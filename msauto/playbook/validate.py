@@ -21,8 +21,7 @@ from msauto.model.facts import Facts, Need, NoAssetError
 from msauto.model.timecode import DROP_FRAME_RATES, Timecode
 from msauto.playbook.file_kinds import FileKind, kind_of_file
 from msauto.playbook.hosts import Hosts, ResolveOptions, open_hosts
-from msauto.playbook.input_files import Files, how_to_find, is_encrypted
-from msauto.playbook.inventory import folder_not_read
+from msauto.playbook.input_files import Files, folder_not_read, how_to_find, is_encrypted
 from msauto.playbook.plays import Loader, Play
 from msauto.playbook.resolve import resolve_plays, tag_problems
 from msauto.playbook.roles import role_of
