@@ -619,7 +619,9 @@ class AssetSurvey:
         things = [(doubt.aspect, doubt.key) for doubt in doubts_in(memory)]
         if desired is not None:
             things += self._asked_by_where()
-            things += _left_things(memory, _lists_minding_others(desired))
+            lists = _lists_minding_others(desired)
+            if lists:
+                things += _left_things(memory, lists)
         needed = _needs_of(things)
         if desired is not None:
             for name, part in desired.parts.items():
